@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "host/commands/device_limit.h"
 #include "host/server/service.h"
 #include "src/program/log.h"
 
@@ -27,6 +28,8 @@ struct ServeOptions {
   std::string log_level = "info";
   ServiceOptions service;
 
+  DeviceLimit device_limit;
+
   // Adds all options to this command, which must not outlive this.
   void add_to(CLI::App& command);
   // Derives the dependent settings after the command line is read.
@@ -43,7 +46,6 @@ struct ServeOptions {
   uint64_t timeout_ms_ = 30'000;
   uint64_t grace_seconds_ = 60;
   uint64_t watch_seconds_ = 2;
-  uint64_t gpu_batch_seconds_max_ = 30;
   bool no_page_ = false;
   std::string metrics_listen_;  // the former name of admin_listen
 };

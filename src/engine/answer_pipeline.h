@@ -1,12 +1,9 @@
 // Computes responses from queries, both of them bit sequences, for a queue of slots.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-
-#include "src/engine/canary.h"
 
 namespace blindfuse {
 
@@ -35,24 +32,9 @@ class AnswerPipeline {
   virtual void begin(size_t first, size_t count) = 0;
   // Ends the oldest batch. Returns its responses, bit sequences of C words or those of a second
   // level (SecondLevelSpec), one after another. They stay until the next begin(). Throws
-  // ResourceError; the batch has ended then, too.
+  // ResourceError; the batch has ended then, too. Throws DeviceLostError if a check of the products
+  // fails, or any other check on the same device has failed.
   virtual std::span<const uint8_t> finish() = 0;
-
-  // From now on the canary is computed with each batch that has room for it, and by each kernel and
-  // tile at least once in an interval in which they are used. Called before the first begin(). The
-  // canary outlives the pipeline. If its response is not the one that the host computed, the kernel
-  // record notes it, and finish() or begin() throws ResourceError, or DeviceLostError if nothing
-  // can replace the faulty part. A part in quarantine that nothing replaces answers nothing more:
-  // finish(), begin() and check() of all pipelines that use it throw DeviceLostError. Pipelines of
-  // engines without a kernel record compute no canary.
-  virtual void set_canary(const Canary& /*canary*/, std::chrono::milliseconds /*interval*/) {}
-  // Computes the canary by each kernel for which an interval has passed since the last time, and by
-  // the replacement of a kernel that is wrong. Called by the caller of begin(), while no batch has
-  // begun. Throws as finish() does. Before the first batch, until it has succeeded once, it also
-  // throws ResourceError if all products are right and the responses made of them are not. The
-  // kernel record counts this failure, and no kernel comes into quarantine: other pipelines may be
-  // right.
-  virtual void check() {}
 };
 
 }  // namespace blindfuse

@@ -55,20 +55,15 @@ class Engine {
   virtual bool share_columns(uint64_t first, uint64_t count, const Engine& other) = 0;
 
   // Called after the last set_columns() and share_columns(), and before the first product. Throws
-  // ResourceError if memory is short, or if the columns that arrived where the engine computes
-  // differ from those that were set.
+  // ResourceError if memory is short, and DeviceLostError if the columns that arrived where the
+  // engine computes differ from those that were set.
   virtual void seal() = 0;
 
-  // Multiplies the words of a canary, and odd multiples of them, with the matrix, by each kernel
-  // that answers batches of up to batch_max queries. Compares the products with multiples of the
-  // canary's products. Notes the results in the kernel record (EngineMaker::kernel_record), and
-  // times the kernels that passed. Called after seal() and before a pipeline is made. Engines
-  // without a kernel record check nothing. Throws DeviceLostError if no usable kernel is left, or
-  // if the matrix has changed since it was set. Throws ResourceError if memory is short.
-  //
-  // If the canary has weights, pipelines check the products of every query from then on. If a
-  // product is wrong, the kernel record notes it, and finish() throws ResourceError or
-  // DeviceLostError (AnswerPipeline::set_canary says when which).
+  // Called after seal() and before a pipeline is made, if EngineMaker::computes_on_device(). Times
+  // the kernels. Each kernel that answers batches of up to batch_max queries multiplies odd
+  // multiples of the canary's words with the matrix. If the canary has weights, pipelines check the
+  // products of every query from then on. Throws DeviceLostError if any product is not the host's,
+  // or if the matrix has changed since it was set. Throws ResourceError if memory is short.
   virtual void check_kernels(const Canary& /*canary*/, size_t /*batch_max*/) {}
 
   // products[b][c] += sum over r in rows of queries[b][r - rows.first] *
@@ -118,8 +113,7 @@ class Engine {
   //
   // With a second level, a query also has what SecondLevelSpec::query_bytes() counts, after its
   // packing key, and a response is the second level's: SecondLevelSpec::response_bytes(), from
-  // words of bits.response. The spec's polynomials need not outlive the call. The canary of such a
-  // pipeline is one of the first level: its query and its response have no second one.
+  // words of bits.response. The spec's polynomials need not outlive the call.
   //
   // With several buckets, a query has the words of each bucket, R for each and one bucket after
   // another, as one bit sequence, and then one packing key. The first C / bucket_count columns are

@@ -370,7 +370,8 @@ void miscount(const Argument& argument) {
 template <typename Kernel, typename... Args>
 void launch_kernel(const char* name, Kernel kernel, dim3 grid, uint32_t threads,
                    uint32_t shared_bytes, cudaStream_t stream, const Args&... args) {
-  check_launch(
+  const DeviceCall call(name);
+  check_cuda(
       fake_cuda::launch(name, reinterpret_cast<const void*>(kernel), shared_bytes, stream,
                         [=](fake_cuda::LaunchFault fault) {
                           emulator::run_grid(
@@ -380,7 +381,7 @@ void launch_kernel(const char* name, Kernel kernel, dim3 grid, uint32_t threads,
                             (emulator::miscount(args), ...);
                           }
                         }),
-      name, stream, __FILE__, __LINE__);
+      name, __FILE__, __LINE__);
 }
 
 template <typename Kernel>

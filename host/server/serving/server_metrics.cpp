@@ -8,6 +8,7 @@
 #include <fstream>
 #include <utility>
 
+#include "src/base/errors.h"
 #include "src/program/program.h"
 
 namespace blindfuse {
@@ -147,19 +148,12 @@ ServerMetrics::ServerMetrics()
               .Help("Batches, and checks while there are none, in which the engine failed.")
               .Register(registry_)
               .Add({})),
-      engine_checks_(
-          BuildCounter()
-              .Name("blindfuse_engine_checks_total")
-              .Help("Comparisons of what a kernel of the GPU computed with what the host "
-                    "computed, by kernel, stage (self-test, matrix, canary, product) "
-                    "and result.")
-              .Register(registry_)),
-      quarantined_kernels_(
-          BuildGauge()
-              .Name("blindfuse_kernel_quarantined")
-              .Help("1 for a kernel of the GPU that failed a check, and is not used "
-                    "any more; 0 for one that passed all.")
-              .Register(registry_)),
+      device_set_aside_(BuildGauge()
+                            .Name("blindfuse_gpu_set_aside")
+                            .Help("1 if the processor computes because an earlier process left a "
+                                  "file about a fault of the GPU; otherwise 0.")
+                            .Register(registry_)
+                            .Add({})),
       epoch_(BuildGauge()
                  .Name("blindfuse_epoch_info")
                  .Help("1 for the epoch that clients get, with the engine that answers it.")
@@ -274,7 +268,9 @@ void ServerMetrics::on_batch(size_t query_count, std::chrono::duration<double> t
 
 void ServerMetrics::on_failure(const std::exception& error) {
   engine_failures_.Increment();
-  if (on_failure_) on_failure_(error);
+  if (on_device_lost_ && dynamic_cast<const DeviceLostError*>(&error) != nullptr) {
+    on_device_lost_(error.what());
+  }
 }
 
 void ServerMetrics::set_state(const ServerState& state) {
@@ -307,24 +303,6 @@ void ServerMetrics::set_state(const ServerState& state) {
   epoch_now_ = state.epoch;
 }
 
-void ServerMetrics::set_kernels() {
-  if (!kernel_record_) return;
-  const auto raise = [](prometheus::Counter& counter, uint64_t to) {
-    counter.Increment(static_cast<double>(to) - counter.Value());
-  };
-  for (const KernelRecord::Count& count : kernel_record_->counts()) {
-    const auto counter = [&](const char* result) -> prometheus::Counter& {
-      return engine_checks_.Add({{"kernel", count.kernel},
-                                 {"stage", std::string(name_of(count.stage))},
-                                 {"result", result}});
-    };
-    raise(counter("passed"), count.passed);
-    raise(counter("failed"), count.failed);
-    quarantined_kernels_.Add({{"kernel", count.kernel}})
-        .Set(kernel_record_->is_fit(count.kernel) ? 0 : 1);
-  }
-}
-
 void ServerMetrics::set_process() {
   resident_bytes_.Set(resident_bytes());
   open_descriptors_.Set(open_descriptors());
@@ -342,7 +320,6 @@ void ServerMetrics::set_process() {
 std::string ServerMetrics::text(const ServerState& state) {
   const std::lock_guard lock(text_mutex_);
   set_state(state);
-  set_kernels();
   set_process();
   return prometheus::TextSerializer().Serialize(registry_.Collect());
 }
