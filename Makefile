@@ -5,7 +5,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-web deps-demo deps-package deps-test deps-soak in-place cuda-tools api-tools web-tools python-tools deps-fuzz deps-aarch64 deps-format configure configure-tests build web test unit-tests nightly bare-root bare-root-trixie soak package demo asan tsan aarch64 fuzz bench report report-tables deps-report format clean
+.PHONY: help deps deps-web deps-demo deps-package deps-test deps-soak in-place cuda-tools api-tools web-tools python-tools deps-fuzz deps-aarch64 deps-format configure configure-tests build web test unit-tests nightly bare-root bare-root-trixie soak package demo asan tsan aarch64 fuzz bench format clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -21,11 +21,10 @@ DEMO_PACKAGES := python3 wordnet-base
 PACKAGING_PACKAGES := dpkg-dev file
 TEST_PACKAGES := $(WEB_PACKAGES) $(DEMO_PACKAGES) $(PACKAGING_PACKAGES) libgtest-dev libgmock-dev libbenchmark-dev \
   ca-certificates chromium curl libcpp-httplib-dev node-typescript openssl python3-dev python3-numpy python3-venv \
-  sqlite3 tinyproxy-bin unicode-data
+  sqlite3 tinyproxy-bin
 SOAK_PACKAGES := libfuse2 python3 python3-fusepy
 FUZZ_PACKAGES := clang-14 libclang-rt-14-dev llvm-14
 AARCH64_PACKAGES := g++-aarch64-linux-gnu googletest qemu-user
-REPORT_PACKAGES := git python3-matplotlib
 FORMAT_PACKAGES := clang-format-14
 
 BUILD_FOLDERS := build build-python build-separate build-separate-python build-asan build-tsan build-aarch64 build-fuzz
@@ -91,9 +90,6 @@ deps-fuzz: deps-test
 
 deps-aarch64: deps-test
 	$(call install,$(AARCH64_PACKAGES))
-
-deps-report: deps-test
-	$(call install,$(REPORT_PACKAGES))
 
 deps-format:
 	$(call install,$(FORMAT_PACKAGES))
@@ -215,26 +211,9 @@ fuzz: deps-fuzz ## run every fuzz target for FUZZ_SECONDS seconds
 	export -f fuzz_one
 	printf '%s\n' build-fuzz/bin/*_fuzz | xargs -P $(JOBS) -I '{}' bash -c 'fuzz_one "$$1"' - '{}'
 
-bench: configure-tests ## measure everything, into build/bench/*.json
+bench: deps-test configure-tests ## measure what bench/results lacks of this machine (with ONLY=TEXT in its name), in hours
 	@cmake --build build --parallel $(JOBS)
-	mkdir -p build/bench
-	build/bin/blindfuse-bench-stages --benchmark_out_format=json --benchmark_out=build/bench/stages.json
-	build/bin/blindfuse-bench-engine --json | tee build/bench/engine.json
-	build/bin/blindfuse-bench-engine --json --kernel all --shape tall1040 --batch 1,4,16 --rounds 3 |
-	  tee build/bench/kernels.json
-
-report: deps-report configure-tests ## measure what docs/BENCHMARKS.md compares, draw it and write it down, in hours
-	@cmake --build build --parallel $(JOBS)
-	bench/report/measure.py
-	$(MAKE) --no-print-directory report-tables
-
-# Debian's own Python, which finds Debian's matplotlib whatever python3 is.
-report-tables: deps-report ## figures and tables of docs/BENCHMARKS*.md, from the JSON that is there
-	@python=/usr/bin/python3
-	[ -x "$$python" ] || python=python3
-	"$$python" bench/report/figures.py
-	"$$python" bench/report/render.py
-	"$$python" bench/report/check.py
+	bench/report.py --only '$(ONLY)'
 
 format: deps-format ## lay out every source file as .clang-format says
 	@git ls-files -co --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -r clang-format-14 -i

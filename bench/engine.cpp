@@ -16,9 +16,8 @@
 
 #include "bench/yardsticks.h"
 #include "host/cpu/cpu_engine.h"
-#include "host/cpu/cpu_engine_maker.h"
-#include "host/cpu/scan/kernel_choice.h"
 #include "host/cpu/scan/matrix.h"
+#include "host/cpu/scan/multiply_kernel.h"
 #include "src/base/errors.h"
 #include "src/program/program.h"
 
@@ -26,41 +25,29 @@ namespace blindfuse::bench {
 namespace {
 
 struct Shape {
-  std::string_view name;
   uint64_t rows;
   uint64_t columns;
 };
-constexpr Shape kShapes[] = {
-    {"tall264", 1'179'648, 264},
-    {"tall1040", 1'179'648, 1'040},
-    {"square", 32'768, 32'768},
-    {"many", 233'472, 16'384},
-};
 
-// One of the above, or "ROWSxCOLUMNS". Throws UsageError.
-Shape shape_of(const std::string& name) {
-  for (const Shape& shape : kShapes) {
-    if (shape.name == name) return shape;
-  }
-  Shape shape{name, 0, 0};
+// Parses "ROWSxCOLUMNS". Throws UsageError.
+Shape shape_of(const std::string& text) {
+  Shape shape{};
   int end = 0;
-  if (std::sscanf(name.c_str(), "%" SCNu64 "x%" SCNu64 "%n", &shape.rows, &shape.columns, &end) !=
+  if (std::sscanf(text.c_str(), "%" SCNu64 "x%" SCNu64 "%n", &shape.rows, &shape.columns, &end) !=
           2 ||
-      static_cast<size_t>(end) != name.size() || shape.rows == 0 || shape.columns == 0) {
-    throw UsageError("there is no shape \"" + name +
-                     "\"; a name, or ROWSxCOLUMNS as in 90112x12096");
+      static_cast<size_t>(end) != text.size() || shape.rows == 0 || shape.columns == 0) {
+    throw UsageError("\"" + text + "\" is not a shape; expected ROWSxCOLUMNS, as in 90112x12096");
   }
   return shape;
 }
 
 struct Options {
   std::vector<std::string> kernels = {"auto"};
-  std::vector<std::string> shapes;
+  // Tall, square and large.
+  std::vector<std::string> shapes = {"1179648x264", "1179648x1040", "32768x32768", "233472x16384"};
   std::vector<size_t> batches = {1, 2, 4, 8, 16, 32, 64};
   std::vector<unsigned> threads = {1, 2};
-  uint64_t slab_tiles = 0;  // 0: as a server has them
   unsigned rounds = 7;
-  bool json = false;
 };
 
 struct Measurement {
@@ -74,10 +61,8 @@ double median(std::vector<double>& values) {
   return values[values.size() / 2];
 }
 
-Matrix random_matrix(const Shape& shape, uint64_t slab_tiles) {
-  Matrix matrix = slab_tiles == 0
-                      ? Matrix(shape.rows, shape.columns)
-                      : Matrix(shape.rows, shape.columns, slab_tiles * Matrix::kTileColumns);
+Matrix random_matrix(const Shape& shape) {
+  Matrix matrix(shape.rows, shape.columns);
   std::mt19937_64 random(1);
   std::vector<uint8_t> column(shape.rows);
   for (uint64_t c = 0; c < shape.columns; ++c) {
@@ -93,9 +78,7 @@ Matrix random_matrix(const Shape& shape, uint64_t slab_tiles) {
 class Bench {
  public:
   Bench(const Shape& shape, const Options& options)
-      : shape_(shape),
-        options_(options),
-        matrix_(std::make_shared<Matrix>(random_matrix(shape, options.slab_tiles))) {
+      : shape_(shape), options_(options), matrix_(std::make_shared<Matrix>(random_matrix(shape))) {
     const size_t batch = std::ranges::max(options.batches);
     queries_.resize(batch * shape.rows);
     std::mt19937 random(2);
@@ -145,29 +128,21 @@ class Bench {
     const double bytes = static_cast<double>(shape_.rows * shape_.columns);
     const double effective = bytes * static_cast<double>(batch) / m.seconds;
     const double read = bytes / m.read_seconds;
-    if (options_.json) {
-      const nlohmann::json line = {
-          {"shape", shape_.name},
-          {"kernel", kernel},
-          {"rows", shape_.rows},
-          {"columns", shape_.columns},
-          {"batch", batch},
-          {"threads", threads},
-          {"seconds", m.seconds},
-          {"effective_bytes_per_second", effective},
-          {"read_bytes_per_second", read},
-          {"ratio", effective / read},
-          {"peak_multiply_adds_per_second", m.peak},
-          {"instruction_peak_ratio",
-           m.peak == 0 ? nlohmann::json() : nlohmann::json(effective / m.peak)},
-      };
-      std::puts(line.dump().c_str());
-    } else {
-      std::printf("%-9s %-11s %7zu %7u %9.2f ms %9.1f GB/s %7.1f GB/s %6.2f %9.1f G/s %6.2f\n",
-                  std::string(shape_.name).c_str(), kernel.c_str(), batch, threads, m.seconds * 1e3,
-                  effective * 1e-9, read * 1e-9, effective / read, m.peak * 1e-9,
-                  m.peak == 0 ? 0 : effective / m.peak);
-    }
+    const nlohmann::json line = {
+        {"kernel", kernel},
+        {"rows", shape_.rows},
+        {"columns", shape_.columns},
+        {"batch", batch},
+        {"threads", threads},
+        {"seconds", m.seconds},
+        {"effective_bytes_per_second", effective},
+        {"read_bytes_per_second", read},
+        {"ratio", effective / read},
+        {"peak_multiply_adds_per_second", m.peak},
+        {"instruction_peak_ratio",
+         m.peak == 0 ? nlohmann::json() : nlohmann::json(effective / m.peak)},
+    };
+    std::puts(line.dump().c_str());
     std::fflush(stdout);
   }
 
@@ -179,14 +154,6 @@ class Bench {
 };
 
 void run(const Options& options) {
-  if (!options.json) {
-    std::puts(
-        "shape     kernel        batch threads      time    effective      read   ratio      peak  "
-        "ratio");
-  }
-  if (options.shapes.empty()) {
-    for (const Shape& shape : kShapes) Bench(shape, options).run();
-  }
   for (const std::string& name : options.shapes) Bench(shape_of(name), options).run();
 }
 
@@ -197,26 +164,24 @@ int main(int argc, char** argv) {
   using namespace blindfuse::bench;
   CLI::App app(
       "Times the product of queries and matrix, streaming reads and the multiply "
-      "instruction.\nEffective bytes count the matrix once a query; one is one multiply-add of u32 "
+      "instruction, and\nprints a line of JSON a measurement. Effective bytes count the matrix "
+      "once a query; one is one multiply-add of u32 "
       "and i8.",
       "blindfuse-bench-engine");
   Options options;
   app.add_option("--kernel", options.kernels, "Kernels: auto, all, or names")->delimiter(',');
-  app.add_option("--shape", options.shapes,
-                 "Shapes: tall264, tall1040, square, many, or ROWSxCOLUMNS (default: all named)")
-      ->delimiter(',');
+  app.add_option("--shape", options.shapes, "Shapes: ROWSxCOLUMNS")
+      ->delimiter(',')
+      ->capture_default_str();
   app.add_option("--batch", options.batches, "Queries at once")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--threads", options.threads, "Numbers of threads")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--slab-tiles", options.slab_tiles,
-                 "Tiles of 6 columns in a slab (default: as a server has them)");
   app.add_option("--rounds", options.rounds, "Repetitions, of which the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_flag("--json", options.json, "Print JSON, one object a measurement");
   app.callback([&options] { run(options); });
   return blindfuse::run_program(app, argc, argv);
 }

@@ -1,5 +1,5 @@
 // What each stage costs, next to the machine's read bandwidth: key hash, filter, matrix, keystream,
-// hint, product, query, decoding.
+// hint, query, decoding. blindfuse-bench-engine has the product.
 //
 // One thread throughout, so that rates compare with the yardstick and with each other.
 // --benchmark_format=json for machines.
@@ -15,8 +15,7 @@
 #include "client/decoder.h"
 #include "client/prepared_query.h"
 #include "host/cpu/cpu_engine.h"
-#include "host/cpu/cpu_engine_maker.h"
-#include "host/cpu/scan/kernel_choice.h"
+#include "host/cpu/scan/multiply_kernel.h"
 #include "host/hint/hint.h"
 #include "host/publish/filter.h"
 #include "host/publish/shard_matrix.h"
@@ -56,11 +55,6 @@ Matrix random_matrix(uint64_t rows, uint64_t columns) {
   return matrix;
 }
 
-const std::shared_ptr<Matrix>& large_matrix() {
-  static const auto matrix = std::make_shared<Matrix>(random_matrix(kRows, kColumns));
-  return matrix;
-}
-
 std::vector<uint32_t> random_words(size_t count) {
   std::vector<uint32_t> words(count);
   std::mt19937 random(2);
@@ -71,24 +65,11 @@ std::vector<uint32_t> random_words(size_t count) {
 // The yardstick of everything that passes over memory.
 void ReadBandwidth(State& state) {
   WorkerThreads threads(1);
-  for (auto _ : state) state.SetIterationTime(bench::read_seconds(*large_matrix(), threads));
+  const Matrix matrix = random_matrix(kRows, kColumns);
+  for (auto _ : state) state.SetIterationTime(bench::read_seconds(matrix, threads));
   report_bytes(state, static_cast<double>(kRows * kColumns));
 }
 BENCHMARK(ReadBandwidth)->UseManualTime()->Unit(benchmark::kMillisecond);
-
-// One batch of queries times a 256 MiB matrix; bytes are counted once a query.
-void Multiply(State& state, const std::string& kernel) {
-  const auto batch = static_cast<size_t>(state.range(0));
-  const auto engine = make_cpu_engine(choose_kernel(kernel), large_matrix(), 1);
-  const std::vector<uint32_t> queries = random_words(batch * kRows);
-  std::vector<uint32_t> products(batch * kColumns);
-  for (auto _ : state) {
-    engine->multiply({queries.data(), batch, kRows}, {0, kRows},
-                     {products.data(), batch, kColumns});
-    benchmark::DoNotOptimize(products.data());
-  }
-  report(state, "effective_bytes_per_second", static_cast<double>(batch * kRows * kColumns));
-}
 
 void KeyHashing(State& state) {
   KeyHasher hasher(Salt{});
@@ -254,17 +235,6 @@ void Decode(State& state) {
   }
 }
 BENCHMARK(Decode)->Unit(benchmark::kMicrosecond);
-
-// The kernels that this machine runs are known only here.
-const bool kRegistered = [] {
-  for (std::string_view kernel : cpu_kernel_names()) {
-    const std::string name = "Multiply/cpu:" + std::string(kernel);
-    auto* multiply = benchmark::RegisterBenchmark(name.c_str(), Multiply, std::string(kernel));
-    for (int batch : {1, 2, 4, 16}) multiply->Arg(batch);
-    multiply->ArgName("batch")->Unit(benchmark::kMillisecond);
-  }
-  return true;
-}();
 
 }  // namespace
 }  // namespace blindfuse

@@ -83,8 +83,9 @@ Sum widest_sum() {
 #if defined(__x86_64__)
 #define BLINDFUSE_REGISTER(x) "+v"(x)
 
-// Six tiles of sixteen rows. Only where the engine has tiles: it asked the system for them.
-[[gnu::target("amx-tile")]] void configure_six_tiles() {
+// Of four sums of tiles, as many as a product of two by two has, with six tiles of sixteen rows.
+// Only where the engine has tiles: it asked the system for them.
+[[gnu::target("amx-tile,amx-int8")]] void loop_amx(uint64_t count) {
   struct alignas(64) {
     uint8_t palette = 1, start_row = 0, reserved[14] = {};
     uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64};
@@ -94,27 +95,11 @@ Sum widest_sum() {
   _tile_loadconfig(&config);
   _tile_zero(4);
   _tile_zero(5);
-}
-
-// Of four sums of tiles, as many as a product of two by two has.
-[[gnu::target("amx-tile,amx-int8")]] void loop_amx(uint64_t count) {
-  configure_six_tiles();
   for (uint64_t i = 0; i < count; ++i) {
     _tile_dpbsud(0, 4, 5);
     _tile_dpbsud(1, 4, 5);
     _tile_dpbsud(2, 4, 5);
     _tile_dpbsud(3, 4, 5);
-  }
-  _tile_release();
-}
-
-[[gnu::target("amx-tile,amx-int8")]] void loop_packing_amx(uint64_t count) {
-  configure_six_tiles();
-  for (uint64_t i = 0; i < count; ++i) {
-    _tile_dpbuud(0, 4, 5);
-    _tile_dpbuud(1, 4, 5);
-    _tile_dpbuud(2, 4, 5);
-    _tile_dpbuud(3, 4, 5);
   }
   _tile_release();
 }
@@ -139,38 +124,6 @@ Sum widest_sum() {
 }
 [[gnu::target("avx2")]] void loop_avx2(uint64_t count) {
   BLINDFUSE_CHAINS(10, __m256i, __m256i, multiply_add_256);
-}
-
-// The lower half of a product in every other sum, the upper half in the ones between.
-[[gnu::target("avx512f,avx512ifma")]] void loop_packing_avx512(uint64_t count) {
-  __m512i sums[20] = {};
-  __m512i words = {}, keys = {};
-  for (uint64_t i = 0; i < count; ++i) {
-    _Pragma("GCC unroll 10") for (int j = 0; j < 20; j += 2) {
-      asm volatile("" : BLINDFUSE_REGISTER(words), BLINDFUSE_REGISTER(keys));
-      sums[j] = _mm512_madd52lo_epu64(sums[j], words, keys);
-      sums[j + 1] = _mm512_madd52hi_epu64(sums[j + 1], words, keys);
-    }
-  }
-  _Pragma("GCC unroll 20") for (int j = 0; j < 20; ++j) {
-    asm volatile("" : BLINDFUSE_REGISTER(sums[j]));
-  }
-}
-
-// Whole products in every other sum, their upper halves in the ones between.
-[[gnu::target("avx2")]] void loop_packing_avx2(uint64_t count) {
-  __m256i sums[10] = {};
-  __m256i words = {}, keys = {};
-  for (uint64_t i = 0; i < count; ++i) {
-    _Pragma("GCC unroll 5") for (int j = 0; j < 10; j += 2) {
-      asm volatile("" : BLINDFUSE_REGISTER(words), BLINDFUSE_REGISTER(keys));
-      const __m256i product = _mm256_mul_epu32(words, keys);
-      sums[j] = _mm256_add_epi64(sums[j], product);
-      asm volatile("" : BLINDFUSE_REGISTER(sums[j]));
-      sums[j + 1] = _mm256_add_epi64(sums[j + 1], _mm256_srli_epi64(product, 32));
-      asm volatile("" : BLINDFUSE_REGISTER(sums[j + 1]));
-    }
-  }
 }
 #elif defined(__aarch64__)
 #define BLINDFUSE_REGISTER(x) "+w"(x)
@@ -198,28 +151,6 @@ constexpr std::array kLoops = {
 #endif
     Loop{"portable", nullptr, 0},  // whatever the compiler makes of it
 };
-// A product takes two of vpmadd52, or one of vpmuludq with two additions and a shift, or sixteen
-// products of bytes.
-constexpr std::array kPackingLoops = {
-#if defined(__x86_64__)
-    Loop{"amx", loop_packing_amx, 4 * 16 * 16 * 64 / 16},
-    Loop{"avx512", loop_packing_avx512, 20 * 8 / 2},
-    Loop{"avx2", loop_packing_avx2, 5 * 4},
-#endif
-    Loop{"portable", nullptr, 0},
-};
-
-// Products a second on all threads, in rounds that take some tens of milliseconds.
-double products_a_second(std::span<const Loop> loops, std::string_view kernel, uint64_t products,
-                         WorkerThreads& threads) {
-  const auto loop = std::ranges::find(loops, kernel, &Loop::kernel);
-  if (loop == loops.end() || loop->run == nullptr) return 0;
-  const uint64_t rounds = products / loop->products;
-  const auto start = Clock::now();
-  threads.run([&](unsigned) { loop->run(rounds); });
-  return static_cast<double>(rounds * loop->products * threads.count()) / seconds_since(start);
-}
-
 }  // namespace
 
 double read_seconds(const Matrix& matrix, WorkerThreads& threads) {
@@ -239,12 +170,13 @@ double read_seconds(const Matrix& matrix, WorkerThreads& threads) {
 }
 
 double peak_multiply_adds(std::string_view kernel, WorkerThreads& threads) {
-  return products_a_second(kLoops, kernel, 3'200'000'000, threads);
-}
-
-double peak_packing_products(std::string_view kernel, WorkerThreads& threads) {
-  return products_a_second(kPackingLoops, kernel, kernel == "amx" ? 6'400'000'000 : 400'000'000,
-                           threads);
+  const auto* const loop = std::ranges::find(kLoops, kernel, &Loop::kernel);
+  if (loop == kLoops.end() || loop->run == nullptr) return 0;
+  constexpr uint64_t kProducts = 3'200'000'000;  // some tens of milliseconds
+  const uint64_t rounds = kProducts / loop->products;
+  const auto start = Clock::now();
+  threads.run([&](unsigned) { loop->run(rounds); });
+  return static_cast<double>(rounds * loop->products * threads.count()) / seconds_since(start);
 }
 
 }  // namespace blindfuse::bench

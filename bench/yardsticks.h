@@ -18,11 +18,4 @@ double read_seconds(const Matrix& matrix, WorkerThreads& threads);
 // multiplies with, from registers alone. 0 for a kernel without one.
 double peak_multiply_adds(std::string_view kernel, WorkerThreads& threads);
 
-// Products of two words of the packing modulus a second on all threads, added to sums that are not
-// reduced, of the instruction that packing multiplies with in the ring kernel of this name, from
-// registers alone: vpmadd52 for the lower and the upper half; vpmuludq, whose product is added
-// whole and whose upper half is added alone; tdpbuud for 16 products of bytes. 0 for a kernel
-// without one.
-double peak_packing_products(std::string_view kernel, WorkerThreads& threads);
-
 }  // namespace blindfuse::bench

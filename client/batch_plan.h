@@ -4,13 +4,28 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
+#include "client/database_description.h"
 #include "client/secret.h"
-#include "src/arithmetic/batch_code.h"
+#include "src/arithmetic/layout.h"
+#include "src/protocol/bucket_choice.h"
 #include "src/protocol/key_hash.h"
 
 namespace blindfuse {
+
+inline constexpr uint32_t kNoBucket = std::numeric_limits<uint32_t>::max();
+
+// Gives as many keys as possible a bucket of their own, one of their three. Returns the bucket of
+// each key, or kNoBucket. All buckets are below bucket_count. It adds one key after another by an
+// augmenting path (Kuhn's algorithm). A key that has a bucket keeps one, though perhaps another
+// one of its three. A key that finds no augmenting path gets no bucket, also after later keys.
+//
+// The time depends on the keys: it is a few microseconds for 16 keys, and at most the square of the
+// number of keys. So a client does this before it makes a query, and sends nothing in between.
+// What is in memory meanwhile is wiped.
+SecretBuffer<uint32_t> match_buckets(std::span<const BucketChoice> keys, uint32_t bucket_count);
 
 // A plan for n keys has ceil(n / K) requests, whatever the keys are. A key that comes several times
 // is asked for once, and counts in n each time. The keys that are left are divided evenly among the
@@ -54,5 +69,11 @@ class BatchPlan {
   SecretBuffer<uint32_t> key_of_;  // of each bucket of each request
   SecretBuffer<uint32_t> asked_in_;
 };
+
+// Writes the place and the key of each bucket of one of a plan's requests: B places, and B numbers
+// of keys as in BatchPlan::key_of(). Every bucket has a place, found in the same way: without a
+// key, that of the hash of zeros. So the time does not depend on which buckets have keys.
+void place_in_buckets(const DatabaseDescription& database, const BatchPlan& plan, size_t request,
+                      std::span<KeyPlace> places, std::span<uint32_t> keys);
 
 }  // namespace blindfuse

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "client/report_progress.h"
+#include "client/deadline.h"
 #include "src/base/errors.h"
 #include "src/base/hex.h"
 #include "src/protocol/sha256.h"

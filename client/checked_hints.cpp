@@ -4,7 +4,7 @@
 #include <new>
 #include <vector>
 
-#include "client/report_progress.h"
+#include "client/deadline.h"
 #include "client/secret.h"
 #include "src/base/errors.h"
 

@@ -4,10 +4,8 @@
 #include <limits>
 #include <utility>
 
-#include "client/api_key.h"
 #include "client/http_transport.h"
-#include "client/key_copies.h"
-#include "client/keys_at_once.h"
+#include "client/look_up.h"
 #include "client/secret.h"
 #include "client/shared_session.h"
 #include "src/protocol/manifest_signature.h"
@@ -68,6 +66,10 @@ void check(const ClientOptions& options) {
   }
 }
 
+std::optional<std::string> value_of(std::vector<Answer> answers) {
+  return std::move(values_of(std::move(answers)).front());
+}
+
 }  // namespace
 
 Client Client::connect(std::string_view url, ClientOptions options, std::stop_token stop) {
@@ -107,11 +109,11 @@ size_t Client::waiting_count() const { return session_->waiting_count(); }
 std::optional<std::string> Client::get(std::string_view key, std::stop_token stop) {
   KeyCopies one(1);
   one.add(key);
-  return std::move(values_of(look_up(one.span(), std::move(stop))).front());
+  return value_of(session_->look_up(std::move(one), KeyForm::kAny, stop));
 }
 
 std::optional<std::string> Client::get(uint64_t i, std::stop_token stop) {
-  return std::move(values_of(look_up({&i, 1}, std::move(stop))).front());
+  return value_of(look_up({&i, 1}, std::move(stop)));
 }
 
 std::vector<std::optional<std::string>> Client::get_many(std::span<const std::string> keys,
@@ -120,7 +122,9 @@ std::vector<std::optional<std::string>> Client::get_many(std::span<const std::st
 }
 
 std::vector<Answer> Client::look_up(std::span<const std::string> keys, std::stop_token stop) {
-  return session_->look_up(keys, KeyForm::kAny, stop);
+  KeyCopies copies(keys.size());
+  for (const std::string& key : keys) copies.add(key);
+  return session_->look_up(std::move(copies), KeyForm::kAny, stop);
 }
 
 std::vector<Answer> Client::look_up(std::span<const uint64_t> entries, std::stop_token stop) {
@@ -130,7 +134,7 @@ std::vector<Answer> Client::look_up(std::span<const uint64_t> entries, std::stop
   for (const uint64_t i : entries) {
     keys.add({begin, std::to_chars(begin, begin + digits.size(), i).ptr});
   }
-  return session_->look_up(keys.span(), KeyForm::kNumber, stop);
+  return session_->look_up(std::move(keys), KeyForm::kNumber, stop);
 }
 
 SignerStatus Client::signer() const { return session_->signer(); }

@@ -9,9 +9,9 @@
 
 namespace blindfuse {
 
-DatabaseDescription::DatabaseDescription(std::string manifest_text,
+DatabaseDescription::DatabaseDescription(std::string_view manifest_text,
                                          std::span<const uint8_t> table_bytes)
-    : text_(std::move(manifest_text)), parsed_(parse_manifest(text_)) {
+    : parsed_(parse_manifest(manifest_text)) {
   if (sha256(table_bytes) != parsed_.manifest.table) {
     throw InputError("the table is not the one that the manifest names");
   }
@@ -44,7 +44,7 @@ void DatabaseDescription::check(std::string_view key) const {
 KeyPlace DatabaseDescription::place(const KeyHash& hash, uint32_t bucket) const {
   KeyPlace place;
   place.shard = shard_in_bucket(hash.shard_hash, bucket, layout().bucket_shard_count());
-  place.row_count = layout().arity;
+  place.asks = 1;
   place.rows = fuse_rows(layout().fuse(), table()[place.shard].filter_seed, hash.slot_hash);
   place.digest = hash.digest;
   return place;
@@ -58,7 +58,7 @@ KeyPlace DatabaseDescription::place(uint64_t i) const {
   KeyPlace place;
   place.shard = index.shard;
   if (i < layout().key_count) {
-    place.row_count = 1;
+    place.asks = 1;
     place.rows[0] = index.row;
   }
   return place;
@@ -68,7 +68,7 @@ std::optional<std::string> DatabaseDescription::value_in(std::span<const uint8_t
                                                          const KeyPlace& place) const {
   std::optional<std::string> value = decode_record(layout().record, place.digest, record);
   // Without rows the record is one of zeros, which may well read as an empty value.
-  if (place.row_count == 0) value.reset();
+  if (place.asks == 0) value.reset();
   return value;
 }
 

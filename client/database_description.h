@@ -18,8 +18,10 @@ namespace blindfuse {
 // The shard, rows and digest of a key. Reveals as much as the key itself: kept in a SecretBuffer.
 struct KeyPlace {
   uint32_t shard = 0;
-  uint32_t row_count = 0;  // 0: an index beyond the end; asked for like any other, and not there
-  std::array<uint32_t, kArityMax> rows{};
+  // 1. Or 0, and its rows are not asked for, so that nothing is found: an index beyond the end, or
+  // a bucket without a key.
+  uint32_t asks = 0;
+  std::array<uint32_t, kArityMax> rows{};  // Layout::arity of them
   std::array<uint8_t, kDigestBytesMax> digest{};
 };
 
@@ -27,14 +29,13 @@ class DatabaseDescription {
  public:
   // table_bytes: as serialize_epoch_table() makes them. Throws InputError if the manifest is not
   // valid, or if the hash of the tables is not the manifest's.
-  DatabaseDescription(std::string manifest_text, std::span<const uint8_t> table_bytes);
+  DatabaseDescription(std::string_view manifest_text, std::span<const uint8_t> table_bytes);
 
   const Layout& layout() const { return parsed_.manifest.layout; }
   const Manifest& manifest() const { return parsed_.manifest; }
   const EpochId& epoch() const { return parsed_.epoch; }
   const ShardTable& table() const { return table_.shards; }
   const EpochTable& epoch_table() const { return table_; }
-  const std::string& manifest_text() const { return text_; }
 
   // The place of a key: a byte string in a keyword database, a decimal number in an index database.
   // Throws InputError for a key that is too long, or not a decimal number. Not for a database with
@@ -56,7 +57,6 @@ class DatabaseDescription {
   std::optional<std::string> value_in(std::span<const uint8_t> record, const KeyPlace& place) const;
 
  private:
-  std::string text_;
   ParsedManifest parsed_;
   EpochTable table_;
 };

@@ -1,10 +1,17 @@
-// The time limit of a client's call, for any behaviour of the server.
+// The limits of a client's call: its time, for any behaviour of the server, and its caller's wish
+// to go on.
 #pragma once
+
+#include <blindfuse/errors.h>
+#include <blindfuse/progress.h>
+#include <poll.h>
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace blindfuse {
@@ -77,5 +84,70 @@ class Deadline {
   uint64_t bytes_ = 0;
   std::chrono::milliseconds allowed_{0};  // for them
 };
+
+inline constexpr int kWaitSliceMs = 50;
+
+enum class GaveUp {
+  kNot,
+  kStopped,      // keep_waiting said so
+  kCallOver,     // the deadline of the call has passed
+  kNothingCame,  // for as long as one wait may be
+  kHeadLate,     // the head of an answer has begun, and did not end
+};
+
+// Decides when to give up waiting for a server, and keeps the reason. For one request at a time.
+class Patience {
+ public:
+  // `keep_waiting` is called every kWaitSliceMs while nothing comes. It may be empty. Its
+  // exceptions stop the request: throw_stopped() throws them.
+  explicit Patience(std::function<bool()> keep_waiting) : keep_waiting_(std::move(keep_waiting)) {}
+
+  // Starts with the next request. `deadline` outlives it.
+  void begin(const Deadline& deadline);
+
+  // Called from time to time, whether or not bytes come. Returns false from the moment when there
+  // is no time left or the caller does not want to go on. Throws nothing: OpenSSL's C code is among
+  // its callers.
+  bool may_go_on() noexcept;
+  // While an object of this type exists, may_go_on() also gives up at `until`, for the reason
+  // `late`.
+  class Limit {
+   public:
+    Limit(Patience& patience, Deadline::TimePoint until, GaveUp late) : patience_(patience) {
+      patience.limit_ = until;
+      patience.late_ = late;
+    }
+    ~Limit() { patience_.limit_.reset(); }
+    Limit(const Limit&) = delete;
+    Limit& operator=(const Limit&) = delete;
+
+   private:
+    Patience& patience_;
+  };
+
+  // Waits for an event of poll() at one of the sockets. Returns false if it gave up; at `until`,
+  // for the reason `late`.
+  bool wait(std::span<pollfd> sockets, Deadline::TimePoint until, GaveUp late);
+
+  Deadline::TimePoint now() const { return deadline_->now(); }
+  void give_up(GaveUp why) { gave_up_ = why; }
+  GaveUp gave_up() const { return gave_up_; }
+  // Throws what keep_waiting threw, or CancelledError.
+  [[noreturn]] void throw_stopped();
+
+ private:
+  const std::function<bool()> keep_waiting_;
+  const Deadline* deadline_ = nullptr;
+  Deadline::TimePoint asked_;
+  std::optional<Deadline::TimePoint> limit_;
+  GaveUp late_ = GaveUp::kNot;  // at limit_
+  GaveUp gave_up_ = GaveUp::kNot;
+  std::exception_ptr thrown_;  // by keep_waiting_
+};
+
+// Throws CancelledError if the callback returns false.
+inline void report_progress(const ProgressCallback& callback, const ClientProgress& progress) {
+  if (callback && !callback(progress)) throw CancelledError();
+}
 
 }  // namespace blindfuse

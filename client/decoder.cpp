@@ -56,32 +56,6 @@ uint32_t raised(uint32_t word, uint32_t bits) {
   return ring::switch_to_q(word >> (32 - bits), bits);
 }
 
-// What a packed response says of one pack.
-class Pack {
- public:
-  Pack(std::span<const uint8_t> mask, uint32_t hint_bits) {
-    read_bit_sequence(mask, hint_bits, 0, mask_.span());
-    for (uint32_t& word : mask_.span()) word = raised(word, hint_bits);
-  }
-
-  // The bytes of the columns from `first` on, of their response words, none or more. What there is
-  // in other columns is not known, and not looked at: a coefficient decides over the byte of its
-  // own alone.
-  void decode(const RingDecoder& decoder, uint32_t response_bits, size_t first,
-              std::span<const uint32_t> words, std::span<uint8_t> bytes) {
-    for (size_t i = 0; i < words.size(); ++i) body_[first + i] = raised(words[i], response_bits);
-    decoder.decode(Polynomial(mask_.span().data(), kDimension), body_.span().first<kPackColumns>(),
-                   bytes_.span().first<kPackColumns>());
-    const auto found = bytes_.span().subspan(first, words.size());
-    std::copy(found.begin(), found.end(), bytes.begin());
-  }
-
- private:
-  SecretBuffer<uint32_t> mask_{kDimension};
-  SecretBuffer<uint32_t> body_{kPackColumns};
-  SecretBuffer<uint8_t> bytes_{kPackColumns};  // those of other columns tell of the secret
-};
-
 // Of a response with two levels, of which the first level's words of the shard are decoded exactly.
 SecretBuffer<uint32_t> first_level(const RingDecoder& decoder, const Layout& layout, uint32_t shard,
                                    std::span<const uint32_t> words) {
@@ -117,6 +91,8 @@ std::vector<uint8_t> decode_by_masks(const RingDecoder& decoder, const Layout& l
                                      uint32_t shard, std::span<const uint32_t> words,
                                      std::span<const uint8_t> hint) {
   std::vector<uint8_t> record(words.size());
+  SecretBuffer<uint32_t> mask(kDimension), body(kPackColumns);
+  SecretBuffer<uint8_t> bytes(kPackColumns);  // those of other columns tell of the secret
   const uint64_t part_bytes = layout.hint_part_bytes();
   const uint64_t begin = uint64_t{shard} * words.size();  // among all columns, as below
   const uint64_t end = begin + words.size();
@@ -127,9 +103,17 @@ std::vector<uint8_t> decode_by_masks(const RingDecoder& decoder, const Layout& l
     const uint64_t from = std::clamp(first, begin, end);
     const uint64_t to = std::clamp(first + kPackColumns, begin, end);
     const size_t column = from == to ? 0 : from - first;
-    Pack(hint.first(part_bytes), layout.hint_bits)
-        .decode(decoder, layout.response_bits, column, words.subspan(from - begin, to - from),
-                std::span(record).subspan(from - begin, to - from));
+    read_bit_sequence(hint.first(part_bytes), layout.hint_bits, 0, mask.span());
+    for (uint32_t& word : mask.span()) word = raised(word, layout.hint_bits);
+    // What there is in other columns is not known, and not looked at: a coefficient decides over
+    // the byte of its own alone.
+    for (uint64_t i = from; i < to; ++i) {
+      body[column + (i - from)] = raised(words[i - begin], layout.response_bits);
+    }
+    decoder.decode(Polynomial(mask.span().data(), kDimension), body.span().first<kPackColumns>(),
+                   bytes.span().first<kPackColumns>());
+    const auto found = bytes.span().subspan(column, to - from);
+    std::copy(found.begin(), found.end(), record.begin() + static_cast<ptrdiff_t>(from - begin));
     hint = hint.subspan(part_bytes);
   }
   return record;

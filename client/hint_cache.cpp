@@ -1,5 +1,5 @@
 #include "client/hint_cache.h"
-#include "client/report_progress.h"
+#include "client/deadline.h"
 
 #include <blindfuse/errors.h>
 #include <fcntl.h>
@@ -80,11 +80,11 @@ std::optional<DatabaseDescription> HintCache::stored() const {
 
 std::optional<DatabaseDescription> HintCache::described() const {
   try {
-    std::string manifest = read_file(folder_ / kManifestName, kManifestBytesMax);
+    const std::string manifest = read_file(folder_ / kManifestName, kManifestBytesMax);
     const Layout layout = parse_manifest(manifest).manifest.layout;
     const std::vector<uint8_t> table =
         read_file_bytes(folder_ / kTableName, epoch_table_bytes(layout));
-    return DatabaseDescription(std::move(manifest), table);
+    return DatabaseDescription(manifest, table);
   } catch (const std::runtime_error&) {
     // Nothing there yet, or something that cannot be read or is not ours: the next sync writes it.
     return std::nullopt;
@@ -100,7 +100,8 @@ DatabaseDescription HintCache::sync(RemoteDatabase& remote, const std::string& m
   const FileDescriptor lock =
       deadline.stopped([&] { return wait_for_lock(folder_ / "sync.lock", progress); });
   const ParsedManifest wanted = parse_manifest(manifest_text);
-  DatabaseDescription database(manifest_text, table_for(remote, wanted, result));
+  const std::vector<uint8_t> table = table_for(remote, wanted, result);
+  DatabaseDescription database(manifest_text, table);
   const Layout& layout = database.layout();
 
   const std::vector<MissingHint> missing =
@@ -109,7 +110,7 @@ DatabaseDescription HintCache::sync(RemoteDatabase& remote, const std::string& m
   check_room(missing.size() * layout.hint_part_bytes());
   HintDownload download(hints_, HintShape(layout));
   result.bytes_fetched += download.fetch(remote, database.epoch(), missing, progress);
-  store(database);
+  store(manifest_text, table);
   remove_all_but(hint_files(database));
 
   result.epoch = database.epoch();
@@ -244,11 +245,11 @@ void HintCache::check_room(uint64_t bytes) const {
                       "; make room, or name another folder with --cache");
 }
 
-void HintCache::store(const DatabaseDescription& database) const {
+void HintCache::store(const std::string& manifest, std::span<const uint8_t> table) const {
   // Everything is on disk before the manifest says so; one call for any number of files.
   sync_filesystem(hints_);
-  write_whole(folder_, kTableName, serialize_epoch_table(database.epoch_table()));
-  write_whole(folder_, kManifestName, bytes_of(database.manifest_text()));
+  write_whole(folder_, kTableName, table);
+  write_whole(folder_, kManifestName, bytes_of(manifest));
 }
 
 void HintCache::use(const DatabaseDescription& database) { in_use_ = hint_files(database); }

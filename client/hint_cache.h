@@ -81,7 +81,7 @@ class HintCache {
   bool has_hint(const Sha256Digest& hash, const HintShape& shape) const;
   void drop_everything() const;
   void check_room(uint64_t bytes) const;
-  void store(const DatabaseDescription& database) const;
+  void store(const std::string& manifest, std::span<const uint8_t> table) const;
   void remove_given_up(const DatabaseDescription& wanted);
   void remove_all_but(const std::unordered_set<std::string>& names);
 

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <optional>
 
-#include "client/report_progress.h"
+#include "client/deadline.h"
 #include "src/base/hex.h"
 #include "src/system/file.h"
 

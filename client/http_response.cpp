@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -21,16 +20,6 @@ using Text = boost::beast::string_view;
 constexpr size_t kBufferBytes = kHeadBytesMax;
 // "0\r\n\r\n" ends a body in chunks. Beast 1.74 asserts that its bytes come together.
 constexpr size_t kLastChunkBytes = 5;
-
-std::optional<uint64_t> number_in(std::string_view text) {
-  uint64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return number;
-}
-
-bool succeeded(int status) { return status == 200 || status == 206; }
 
 // Passes a response on to its receiver. Without a receiver the response has no body.
 class Parser final : public http::basic_parser<false> {
@@ -92,23 +81,18 @@ class Reader {
   }
 
   bool read() {
-    while (parse() == Outcome::kNeedsMore) {
+    for (;;) {
+      while (outcome_ == Outcome::kNeedsMore && parse_piece()) {
+      }
+      if (outcome_ != Outcome::kNeedsMore) return outcome_ == Outcome::kWhole;
       const ssize_t got = receive();
       if (got < 0) return false;
       if (got == 0) return read_end();
     }
-    return outcome_ == Outcome::kWhole;
   }
 
  private:
   enum class Outcome { kNeedsMore, kWhole, kNotHttp };
-
-  Outcome parse() {
-    outcome_ = Outcome::kNeedsMore;
-    while (outcome_ == Outcome::kNeedsMore && parse_piece()) {
-    }
-    return outcome_;
-  }
 
   // False if more bytes have to come first.
   bool parse_piece() {
@@ -133,7 +117,8 @@ class Reader {
     if (parser_->is_header_done()) head_limit_.reset();
     if (error == http::error::body_limit && !succeeded(reply_.status)) {
       // Enough of an error's body.
-      finish(false);
+      connection_.close();
+      outcome_ = Outcome::kWhole;
     } else if (error == http::error::bad_version) {
       outcome_ = Outcome::kNotHttp;
     } else if (error) {
@@ -151,11 +136,7 @@ class Reader {
       return;
     }
     const bool is_last_byte = at_byte_ == end_;
-    finish(is_last_byte && (receiver_ == nullptr || parser_->keep_alive()));
-  }
-
-  void finish(bool can_be_kept) {
-    if (!can_be_kept) connection_.close();
+    if (!is_last_byte || (receiver_ != nullptr && !parser_->keep_alive())) connection_.close();
     outcome_ = Outcome::kWhole;
   }
 

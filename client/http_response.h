@@ -6,7 +6,7 @@
 #include <string>
 
 #include "client/connection.h"
-#include "client/patience.h"
+#include "client/deadline.h"
 #include "client/transport.h"
 
 namespace blindfuse {

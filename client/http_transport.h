@@ -3,18 +3,30 @@
 
 #include <blindfuse/client_options.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "client/connection.h"
-#include "client/patience.h"
-#include "client/proxy.h"
+#include "client/deadline.h"
 #include "client/transport.h"
 #include "client/url.h"
 
 namespace blindfuse {
+
+// The HTTP proxy through which a client reaches a server.
+struct Proxy {
+  std::string host;
+  uint16_t port = 0;
+  std::string credentials;  // "user:password", or nothing
+
+  // "the proxy http://127.0.0.1:3128 (https_proxy)", with the option or variable that names it
+  std::string name;
+};
 
 // Keeps its connection open between requests, unless the server says that it will close it. Follows
 // no redirects, sends no cookies, and asks for no compression. Throws ProtocolError for an answer
@@ -58,5 +70,12 @@ class HttpTransport : public Transport {
   const std::unique_ptr<TlsContext> tls_;
   Connection connection_;
 };
+
+// Whether a text can be the API key that a server may require: letters, digits and -._~+/= (RFC
+// 6750, section 2.1).
+bool is_api_key(std::string_view text);
+
+// Reads the first line of a file. Throws InputError if it is not an API key.
+std::string read_api_key(const std::filesystem::path& file);
 
 }  // namespace blindfuse

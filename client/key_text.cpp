@@ -1,11 +1,17 @@
 #include "client/key_text.h"
 
-#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <optional>
 
 #include "src/base/base64.h"
 #include "src/base/errors.h"
 #include "src/base/hex.h"
+#include "src/base/utf8.h"
 
 namespace blindfuse {
 
@@ -28,14 +34,58 @@ std::string decode_key(std::string_view text, KeyEncoding encoding) {
                         : "base64: four characters for every three bytes, with padding"));
 }
 
-bool is_utf8(std::string_view text) {
-  // The writer of JSON refuses what is not UTF-8, and so is the judge of what it can be given.
-  try {
-    nlohmann::json(text).dump();
-    return true;
-  } catch (const nlohmann::json::type_error&) {
+std::vector<std::string> LineInput::take(size_t count, bool waits_for_all) {
+  std::vector<std::string> lines;
+  while (lines.size() < count) {
+    if (skip_byte_order_mark() && take_line(lines)) continue;
+    if (ended_ || (!waits_for_all && !lines.empty() && !has_arrived())) break;
+    read_more();
+  }
+  return lines;
+}
+
+// False while more bytes are needed to tell.
+bool LineInput::skip_byte_order_mark() {
+  if (is_begun_) return true;
+  if (!ended_ && buffer_.size() < kByteOrderMark.size() && kByteOrderMark.starts_with(buffer_)) {
     return false;
   }
+  if (buffer_.starts_with(kByteOrderMark)) taken_ = kByteOrderMark.size();
+  return is_begun_ = true;
+}
+
+bool LineInput::take_line(std::vector<std::string>& lines) {
+  size_t end = buffer_.find('\n', taken_);
+  const bool unfinished = end == std::string::npos;
+  if (unfinished && (!ended_ || taken_ == buffer_.size())) {
+    if (buffer_.size() - taken_ <= line_bytes_max_ + 1) return false;
+  }
+  if (unfinished) end = buffer_.size();
+  std::string line = buffer_.substr(taken_, end - taken_);
+  if (line.ends_with('\r')) line.pop_back();
+  if (line.size() > line_bytes_max_) {
+    throw InputError("a line of the input is longer than " + std::to_string(line_bytes_max_) +
+                     " bytes");
+  }
+  taken_ = unfinished ? end : end + 1;
+  if (!line.empty()) lines.push_back(std::move(line));
+  return true;
+}
+
+bool LineInput::has_arrived() const {
+  pollfd waiting{fd_, POLLIN, 0};
+  return poll(&waiting, 1, 0) > 0;
+}
+
+void LineInput::read_more() {
+  buffer_.erase(0, taken_);
+  taken_ = 0;
+  std::array<char, 65'536> piece;
+  const ssize_t got = read(fd_, piece.data(), piece.size());
+  if (got < 0 && errno == EINTR) return;
+  if (got < 0) throw InputError(std::string("cannot read the keys: ") + std::strerror(errno));
+  ended_ = got == 0;
+  buffer_.append(piece.data(), static_cast<size_t>(got));
 }
 
 }  // namespace blindfuse

@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
-#include "client/api_key.h"
+#include "client/http_transport.h"
 #include "client/key_text.h"
-#include "client/line_input.h"
 #include "src/base/base64.h"
 #include "src/base/errors.h"
+#include "src/base/utf8.h"
 #include "src/program/amount.h"
 #include "src/program/command_line.h"
 #include "src/program/help_formatter.h"
@@ -99,23 +99,21 @@ class StageProgress {
 
  private:
   static std::unique_ptr<Progress> make(const ClientProgress& progress) {
+    const auto shown = [&progress](const char* what, Progress::Unit unit) {
+      return std::make_unique<Progress>(what, progress.total, unit);
+    };
     switch (progress.stage) {
       case ClientStage::kFetchingHints:
-        return std::make_unique<Progress>("fetching hints", progress.total, Progress::Unit::kBytes);
+        return shown("fetching hints", Progress::Unit::kBytes);
       case ClientStage::kCheckingHints:
-        return std::make_unique<Progress>("checking hints", progress.total, Progress::Unit::kBytes);
+        return shown("checking hints", Progress::Unit::kBytes);
       case ClientStage::kPreparingQueries:
-        return std::make_unique<Progress>("preparing queries, rows", progress.total,
-                                          Progress::Unit::kItems);
+        return shown("preparing queries, rows", Progress::Unit::kItems);
       case ClientStage::kWaitingForLock:
-        return std::make_unique<Progress>("waiting for another client that fetches these hints", 0,
-                                          Progress::Unit::kItems);
-      case ClientStage::kWaitingForServer:
-      case ClientStage::kWaitingForAnswer:
-      case ClientStage::kDecodingAnswers:
-        break;
+        return shown("waiting for another client that fetches these hints", Progress::Unit::kItems);
+      default:
+        return shown("the server is busy; waiting", Progress::Unit::kItems);
     }
-    return std::make_unique<Progress>("the server is busy; waiting", 0, Progress::Unit::kItems);
   }
 
   ClientStage stage_ = ClientStage::kFetchingHints;
@@ -181,13 +179,11 @@ class Getter {
          bool with_keys)
       : client_(std::move(client)),
         settings_(settings),
-        encoding_(key_encodings().at(settings.key_encoding)),
         progress_(std::move(progress)),
         with_keys_(with_keys) {}
 
-  void get(const std::vector<std::string>& texts) {
-    std::vector<std::string> keys;
-    for (const std::string& text : texts) keys.push_back(decode_key(text, encoding_));
+  // `texts`: what the keys were given as.
+  void get(const std::vector<std::string>& texts, const std::vector<std::string>& keys) {
     const std::vector<Answer> answers = client_.look_up(keys);
     progress_->clear();
     progress_->warn(client_.signer().warning);
@@ -224,7 +220,6 @@ class Getter {
 
   Client client_;
   const Settings& settings_;
-  const KeyEncoding encoding_;
   std::shared_ptr<StageProgress> progress_;
   const bool with_keys_;
   bool all_found_ = true;
@@ -245,16 +240,21 @@ void run_get(Settings& settings) {
   }
   settings.keys.insert(settings.keys.end(), settings.keys_after_dashes.begin(),
                        settings.keys_after_dashes.end());
+  const auto decoded = [encoding = key_encodings().at(settings.key_encoding)](
+                           const std::vector<std::string>& texts) {
+    std::vector<std::string> keys;
+    for (const std::string& text : texts) keys.push_back(decode_key(text, encoding));
+    return keys;
+  };
   // Every key is looked at before the server hears of any.
-  const KeyEncoding encoding = key_encodings().at(settings.key_encoding);
-  for (const std::string& key : settings.keys) decode_key(key, encoding);
+  const std::vector<std::string> keys = decoded(settings.keys);
   const bool from_input = settings.keys.empty();
   const auto start = std::chrono::steady_clock::now();
   const auto progress = std::make_shared<StageProgress>();
   Getter getter(connect(settings, progress), settings, progress,
                 from_input || settings.keys.size() > 1);
   if (!from_input) {
-    getter.get(settings.keys);
+    getter.get(settings.keys, keys);
   } else {
     if (isatty(STDIN_FILENO) != 0) {
       std::fputs("keys from standard input, one a line; end with Ctrl-D\n", stderr);
@@ -266,7 +266,7 @@ void run_get(Settings& settings) {
     const auto next = [&] { return streams ? input.next_arrived(count) : input.next(count); };
     for (auto lines = next(); !lines.empty(); lines = next()) {
       check_output_is_read();
-      getter.get(lines);
+      getter.get(lines, decoded(lines));
     }
   }
   if (settings.stats) print_stats(getter.transfers(), start);

@@ -1,4 +1,4 @@
-#include "client/panel_product.h"
+#include "client/secret_product.h"
 
 namespace blindfuse {
 

@@ -9,8 +9,8 @@
 #include <thread>
 #include <utility>
 
-#include "client/panel_product.h"
-#include "client/report_progress.h"
+#include "client/deadline.h"
+#include "client/secret_product.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/lwe_params.h"
 #include "src/arithmetic/ring/modulus_switch.h"
@@ -20,95 +20,62 @@
 namespace blindfuse {
 namespace {
 
-// One pass over the panels of A, shared by threads that each take the next panel that no thread
-// has.
-class PanelPass {
- public:
-  PanelPass(const PublicMatrix& a, uint64_t panel_count, std::span<const SecretFactor> factors,
-            std::vector<uint32_t*> words)
-      : a_(a), panel_count_(panel_count), factors_(factors), words_(std::move(words)) {}
-
-  // Works until no panel is left; after_each(number of panels begun so far) after every panel.
-  template <class AfterEach>
-  void work(std::span<uint32_t> panel, AfterEach after_each) {
-    std::vector<uint32_t*> words(words_.size());
-    for (uint64_t j = next_++; j < panel_count_; j = next_++) {
-      std::transform(words_.begin(), words_.end(), words.begin(),
-                     [j](uint32_t* all) { return all + j * kPanelRows; });
-      add_panel_products(a_, j, factors_, words, panel);
-      after_each(std::min<uint64_t>(next_, panel_count_));
-    }
-  }
-
-  void stop() { next_ = panel_count_; }
-
- private:
-  const PublicMatrix& a_;
-  const uint64_t panel_count_;
-  const std::span<const SecretFactor> factors_;
-  const std::vector<uint32_t*> words_;  // where each product begins
-  std::atomic<uint64_t> next_ = 0;
-};
-
-// Helpers of the calling thread; told to stop and waited for on every way out. What one of them
-// throws, finish() throws.
-class Helpers {
- public:
-  explicit Helpers(PanelPass& pass) : pass_(pass) {}
+// Threads that end, with no panel left to take, and are waited for on every way out.
+struct Helpers {
   ~Helpers() {
-    pass_.stop();
-    for (std::thread& thread : threads_) thread.join();
+    next_panel = panel_count;
+    for (std::thread& thread : threads) thread.join();
   }
 
-  void start(std::span<std::vector<uint32_t>> panels) {
-    threads_.reserve(panels.size());
-    try {
-      for (std::vector<uint32_t>& panel : panels) {
-        threads_.emplace_back([this, &panel] { work(panel); });
-      }
-    } catch (const std::system_error&) {
-      // A system that gives fewer threads makes this slower, not impossible.
-    }
-  }
-
-  void finish() {
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
-    if (failure_) std::rethrow_exception(failure_);
-  }
-
- private:
-  void work(std::span<uint32_t> panel) {
-    try {
-      pass_.work(panel, [](uint64_t) {});
-    } catch (...) {
-      const std::lock_guard lock(failure_mutex_);
-      failure_ = std::current_exception();
-      pass_.stop();
-    }
-  }
-
-  PanelPass& pass_;
-  std::vector<std::thread> threads_;
-  std::mutex failure_mutex_;
-  std::exception_ptr failure_;
+  std::atomic<uint64_t>& next_panel;
+  const uint64_t panel_count;
+  std::vector<std::thread> threads = {};
 };
 
+// One pass over the panels of A: this thread and its helpers each take the next panel that no
+// thread has. `words`: where each product begins.
 void add_products(const PublicMatrix& a, uint64_t panel_count,
-                  std::span<const SecretFactor> factors, std::vector<uint32_t*> words,
+                  std::span<const SecretFactor> factors, std::span<uint32_t* const> words,
                   unsigned thread_count, const ProgressCallback& progress) {
   if (thread_count == 0) thread_count = std::max(1u, std::thread::hardware_concurrency());
   const size_t workers = std::min<uint64_t>(thread_count, panel_count);
   std::vector<std::vector<uint32_t>> panels(workers, std::vector<uint32_t>(a.panel_words()));
-  PanelPass pass(a, panel_count, factors, std::move(words));
-  Helpers helpers(pass);
-  helpers.start(std::span(panels).subspan(1));
+  std::atomic<uint64_t> next = 0;
+  const auto work = [&](std::span<uint32_t> panel, const auto& after_each) {
+    std::vector<uint32_t*> here(words.size());
+    for (uint64_t j = next++; j < panel_count; j = next++) {
+      std::transform(words.begin(), words.end(), here.begin(),
+                     [j](uint32_t* all) { return all + j * kPanelRows; });
+      add_panel_products(a, j, factors, here, panel);
+      after_each(std::min<uint64_t>(next, panel_count));
+    }
+  };
   const auto report = [&](uint64_t done) {
     report_progress(progress,
                     {ClientStage::kPreparingQueries, done * kPanelRows, panel_count * kPanelRows});
   };
-  pass.work(panels[0], report);
-  helpers.finish();
+  std::mutex failure_mutex;
+  std::exception_ptr failure;  // of a helper
+  const auto help = [&](std::span<uint32_t> panel) {
+    try {
+      work(panel, [](uint64_t) {});
+    } catch (...) {
+      const std::lock_guard lock(failure_mutex);
+      failure = std::current_exception();
+      next = panel_count;
+    }
+  };
+  {
+    Helpers helpers{next, panel_count};
+    helpers.threads.reserve(workers);
+    try {
+      for (size_t i = 1; i < workers; ++i) helpers.threads.emplace_back(help, std::span(panels[i]));
+    } catch (const std::system_error&) {
+      // A system that gives fewer threads makes this slower, not impossible.
+    }
+    work(panels[0], report);
+  }
+  if (failure) std::rethrow_exception(failure);
   report(panel_count);  // this thread may have found no panel left, and reported none
 }
 
@@ -169,33 +136,27 @@ DecodingSecret PreparedQuery::encrypt(std::span<const uint32_t> rows, uint32_t q
   });
 }
 
-DecodingSecret PreparedQuery::encrypt(std::span<const BucketRows> buckets, const Layout& layout,
+DecodingSecret PreparedQuery::encrypt(std::span<const KeyPlace> places, const Layout& layout,
                                       std::span<uint8_t> query) && {
-  invariant(buckets.size() == layout.bucket_count() && bucket_count_ == layout.bucket_count(),
+  invariant(places.size() == layout.bucket_count() && bucket_count_ == layout.bucket_count(),
             "the query has the database's buckets");
-  return finish(layout.query_bits, query, [&](std::span<uint32_t> words) {
-    for (size_t i = 0; i < buckets.size(); ++i) {
-      const auto own = words.subspan(i * layout.row_count, layout.row_count);
-      for (uint32_t k = 0; k < layout.arity; ++k) {
-        const uint32_t row = buckets[i].rows[k];
-        invariant(row < own.size(), "rows lie in the bucket");
-        // Adds 0 if the bucket is not asked. Wraps, always, as above.
-        own[row] += buckets[i].asks << kPlaintextShift;
-      }
-    }
-  });
-}
-
-DecodingSecret PreparedQuery::encrypt(std::span<const uint32_t> rows, uint32_t shard,
-                                      const Layout& layout, std::span<uint8_t> query) && {
   const uint64_t second_bytes = layout.second ? layout.second_query_bytes() : 0;
   SecretBuffer<uint32_t> second = std::move(second_.words);
-  DecodingSecret secret =
-      std::move(*this).encrypt(rows, layout.query_bits, query.first(query.size() - second_bytes));
+  const auto add = [&](std::span<uint32_t> words) {
+    for (size_t i = 0; i < places.size(); ++i) {
+      const auto own = words.subspan(i * layout.row_count, layout.row_count);
+      for (uint32_t k = 0; k < layout.arity; ++k) {
+        const uint32_t row = places[i].rows[k];
+        invariant(row < own.size(), "rows lie in the bucket");
+        own[row] += places[i].asks << kPlaintextShift;  // wraps, always, as above
+      }
+    }
+  };
+  DecodingSecret secret = finish(layout.query_bits, query.first(query.size() - second_bytes), add);
   if (layout.second) {
     const ring::PrimeField field(ring::kPackingModulus);
     const uint32_t bits = layout.second->query_bits;
-    uint32_t& asked = second[layout.second_place(shard).row];
+    uint32_t& asked = second[layout.second_place(places.front().shard).row];
     asked = field.add(asked, ring::switch_to_q(1, layout.response_bits));
     for (uint32_t& word : second.span()) {
       word = restore_word(ring::switch_from_q(word, bits), bits);
@@ -221,7 +182,7 @@ std::vector<PreparedQuery> prepare_queries(const PublicMatrix& a, uint32_t row_c
     words.push_back(masked.back().span().data());
   }
   if (count > 0) {
-    add_products(a, row_count / kPanelRows, factors, std::move(words), thread_count, progress);
+    add_products(a, row_count / kPanelRows, factors, words, thread_count, progress);
   }
   std::vector<PreparedQuery> queries;
   for (size_t i = 0; i < count; ++i) {

@@ -6,13 +6,12 @@
 
 #include <blindfuse/progress.h>
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "client/database_description.h"
 #include "client/secret.h"
-#include "src/arithmetic/fuse_slots.h"
 #include "src/protocol/manifest.h"
 #include "src/protocol/public_matrix.h"
 #include "src/system/process_token.h"
@@ -46,12 +45,6 @@ struct SecondQuery {
   uint32_t key_order = 0;
 };
 
-// What a query asks of one bucket, where requests are for several keys.
-struct BucketRows {
-  std::array<uint32_t, kArityMax> rows{};  // Layout::arity rows, each below R
-  uint32_t asks = 0;                       // 1; or 0, and the query does not ask for the rows
-};
-
 // A secret s and b' = s * A + e, which is a query without the key. If responses are packed, also
 // the keys that pack its response under s. It is valid only in the process that made it: a fork
 // copies memory, and two queries under one secret would reveal both their rows to the server.
@@ -76,15 +69,11 @@ class PreparedQuery {
   [[nodiscard]] DecodingSecret encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
                                        std::span<uint8_t> query) &&;
 
-  // The same for a database with this layout. If it has a second level, also writes the numbers for
-  // its rows, which ask for the words of `shard`.
-  [[nodiscard]] DecodingSecret encrypt(std::span<const uint32_t> rows, uint32_t shard,
-                                       const Layout& layout, std::span<uint8_t> query) &&;
-
-  // The same for a database with requests for several keys: `buckets` has what to ask of each
-  // bucket. The same number of words is added to, whatever is asked for, in the same order of
-  // buckets, and the time does not depend on it.
-  [[nodiscard]] DecodingSecret encrypt(std::span<const BucketRows> buckets, const Layout& layout,
+  // The same for places in a database with this layout: one for each bucket. If it has a second
+  // level, also writes the numbers for its rows, which ask for the words of the place's shard. The
+  // same number of words is added to, whatever is asked for, in the same order of buckets, and the
+  // time does not depend on it.
+  [[nodiscard]] DecodingSecret encrypt(std::span<const KeyPlace> places, const Layout& layout,
                                        std::span<uint8_t> query) &&;
 
   // Of all buckets.

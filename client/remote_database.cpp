@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "client/report_progress.h"
+#include "client/deadline.h"
 
 namespace blindfuse {
 namespace {
@@ -14,24 +14,30 @@ namespace {
 constexpr size_t kDetailCharsMax = 500;
 constexpr const char* kManifestPath = "/v1/database";
 
-bool succeeded(const HttpReply& reply) { return reply.status == 200 || reply.status == 206; }
-
-// A body of exactly this many bytes, handed on from `skip` bytes after its beginning.
-class ExactBody : public BodyReceiver {
+// The body of a success: exactly this many bytes, or, of a text, at most this many. Counts what
+// comes.
+class Body : public BodyReceiver {
  public:
   // A body of `total` bytes is asked for from first_byte on; a server may ignore that and send all
-  // of it.
-  ExactBody(const std::string& what, uint64_t first_byte, uint64_t total, const ByteSink& sink)
-      : what_(what), first_byte_(first_byte), total_(total), sink_(sink) {}
+  // of it. What comes of it goes to `sink`.
+  Body(uint64_t& received, const ByteSink& sink, std::string what, uint64_t total,
+       uint64_t first_byte = 0, bool is_exact = true)
+      : received_(received),
+        sink_(sink),
+        what_(std::move(what)),
+        total_(total),
+        first_byte_(first_byte),
+        is_exact_(is_exact) {}
 
   void begin(int status, std::optional<uint64_t> length) override {
     skip_ = status == 200 ? first_byte_ : 0;
     left_ = total_ - (first_byte_ - skip_);
     if (status == 206 && first_byte_ == 0) fail();
-    if (length && *length != left_) fail();
+    if (length && (is_exact_ ? *length != left_ : *length > left_)) fail();
   }
 
   void receive(std::span<const uint8_t> bytes) override {
+    received_ += bytes.size();
     if (bytes.size() > left_) fail();
     left_ -= bytes.size();
     const size_t skipped = std::min<uint64_t>(skip_, bytes.size());
@@ -47,60 +53,21 @@ class ExactBody : public BodyReceiver {
 
  private:
   [[noreturn]] void fail() const {
-    throw ProtocolError("the server sent " + what_ + " of another length than the " +
-                        std::to_string(total_) + " bytes that its manifest promises");
+    const std::string bytes = std::to_string(total_) + " bytes";
+    throw ProtocolError(is_exact_
+                            ? "the server sent " + what_ + " of another length than the " + bytes +
+                                  " that its manifest promises"
+                            : what_ + " is longer than " + bytes + ": is that a blindfuse server?");
   }
 
-  const std::string what_;
-  const uint64_t first_byte_;
-  const uint64_t total_;
+  uint64_t& received_;
   const ByteSink& sink_;
+  const std::string what_;
+  const uint64_t total_;
+  const uint64_t first_byte_;
+  const bool is_exact_;
   uint64_t skip_ = 0;
   uint64_t left_ = 0;
-};
-
-// A body of at most this many bytes.
-class BoundedText : public BodyReceiver {
- public:
-  BoundedText(std::string what, size_t bytes_max) : what_(std::move(what)), max_(bytes_max) {}
-
-  void begin(int, std::optional<uint64_t> length) override {
-    if (length.value_or(0) > max_) fail();
-  }
-  void receive(std::span<const uint8_t> bytes) override {
-    if (bytes.size() > max_ - text_.size()) fail();
-    text_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
-  uint64_t bytes_max() const override { return max_; }
-  std::string take() { return std::move(text_); }
-
- private:
-  [[noreturn]] void fail() const {
-    throw ProtocolError(what_ + " is longer than " + std::to_string(max_) +
-                        " bytes: is that a blindfuse server?");
-  }
-
-  const std::string what_;
-  const size_t max_;
-  std::string text_;
-};
-
-// Counts what another receiver gets.
-class CountedBody : public BodyReceiver {
- public:
-  CountedBody(BodyReceiver& receiver, uint64_t& bytes) : receiver_(receiver), bytes_(bytes) {}
-  void begin(int status, std::optional<uint64_t> length) override {
-    receiver_.begin(status, length);
-  }
-  void receive(std::span<const uint8_t> bytes) override {
-    bytes_ += bytes.size();
-    receiver_.receive(bytes);
-  }
-  uint64_t bytes_max() const override { return receiver_.bytes_max(); }
-
- private:
-  BodyReceiver& receiver_;
-  uint64_t& bytes_;
 };
 
 // A server's words, fit for a terminal.
@@ -144,9 +111,8 @@ HttpReply RemoteDatabase::get(const std::string& path, uint64_t first_byte,
   for (int repetition = 1;; ++repetition) {
     deadline_.check(address_);
     ++transfers_.requests;
-    CountedBody counted(receiver, transfers_.bytes_received);
-    HttpReply reply = transport_->get(path, first_byte, counted);
-    if (succeeded(reply)) return reply;
+    HttpReply reply = transport_->get(path, first_byte, receiver);
+    if (succeeded(reply.status)) return reply;
     try {
       throw_refusal(reply, path == kManifestPath);
     } catch (const ServerBusyError& busy) {
@@ -172,9 +138,12 @@ void RemoteDatabase::wait_while_busy(const ServerBusyError& busy, int repetition
 
 std::string RemoteDatabase::fetch_manifest() {
   const std::string at = "what " + address_ + "/v1/database answers";
-  BoundedText body(at, kManifestBytesMax);
+  std::string text;
+  const ByteSink append = [&](std::span<const uint8_t> bytes) {
+    text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  Body body(transfers_.bytes_received, append, at, kManifestBytesMax, 0, /*is_exact=*/false);
   get(kManifestPath, 0, body);
-  std::string text = body.take();
   try {
     parse_manifest(text);
   } catch (const InputError& error) {
@@ -192,7 +161,7 @@ std::vector<uint8_t> RemoteDatabase::fetch_table(const EpochId& epoch, uint64_t 
   const ByteSink append = [&](std::span<const uint8_t> bytes) {
     table.insert(table.end(), bytes.begin(), bytes.end());
   };
-  ExactBody body("a table", 0, table_bytes, append);
+  Body body(transfers_.bytes_received, append, "a table", table_bytes);
   get(epoch_path(epoch, "shards"), 0, body);
   body.check_complete();
   return table;
@@ -201,7 +170,7 @@ std::vector<uint8_t> RemoteDatabase::fetch_table(const EpochId& epoch, uint64_t 
 void RemoteDatabase::fetch_hints(const EpochId& epoch, Mode mode, const std::string& parts,
                                  uint64_t first_byte, uint64_t total_bytes, const ByteSink& sink) {
   const bool packed = mode == Mode::kPacked;
-  ExactBody body(packed ? "masks" : "hints", first_byte, total_bytes, sink);
+  Body body(transfers_.bytes_received, sink, packed ? "masks" : "hints", total_bytes, first_byte);
   const std::string query = (packed ? "hint?packs=" : "hint?shards=") + parts;
   get(epoch_path(epoch, query), first_byte, body);
   body.check_complete();
@@ -216,12 +185,11 @@ std::vector<uint8_t> RemoteDatabase::ask(const EpochId& epoch, std::span<const u
     responses.reserve(response_bytes);
     responses.insert(responses.end(), bytes.begin(), bytes.end());
   };
-  ExactBody body("responses", 0, response_bytes, append);
+  Body body(transfers_.bytes_received, append, "responses", response_bytes);
   ++transfers_.requests;
   transfers_.bytes_sent += queries.size();
-  CountedBody counted(body, transfers_.bytes_received);
-  const HttpReply reply = transport_->post(epoch_path(epoch, "queries"), queries, counted);
-  if (!succeeded(reply)) throw_refusal(reply, false);
+  const HttpReply reply = transport_->post(epoch_path(epoch, "queries"), queries, body);
+  if (!succeeded(reply.status)) throw_refusal(reply, false);
   body.check_complete();
   return responses;
 }

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "client/report_progress.h"
+#include "client/deadline.h"
 #include "src/arithmetic/little_endian.h"
 #include "src/arithmetic/ring/automorphism.h"
 #include "src/arithmetic/ring/crt_ntt.h"
@@ -13,6 +13,8 @@
 #include "src/arithmetic/ring/modulus_switch.h"
 #include "src/arithmetic/ring/ntt.h"
 #include "src/base/errors.h"
+#include "src/protocol/public_matrix.h"
+#include "src/protocol/public_polynomials.h"
 
 namespace blindfuse {
 namespace {
@@ -111,7 +113,7 @@ std::vector<PreparedQuery> RingQueryMaker::make(size_t count, const RandomSource
 
 // The key of an automorphism, of a secret at the points.
 void RingQueryMaker::append_packing_key(Polynomial secret, const ring::Automorphism& automorphism,
-                                        const ring::KeyMasks& masks, const RandomSource& random,
+                                        const KeyMasks& masks, const RandomSource& random,
                                         const ProgressCallback& progress,
                                         std::vector<uint8_t>& bytes) const {
   const ring::PrimeField& field = packing_ntt().field();
@@ -183,11 +185,6 @@ void RingQueryMaker::report(const ProgressCallback& progress, uint64_t rows_done
   report_progress(progress, {ClientStage::kPreparingQueries, rows_done, word_count()});
 }
 
-PreparedQuery prepare_ring_query(const ring::PublicPolynomials& polynomials, uint32_t row_count,
-                                 const RandomSource& random) {
-  return std::move(RingQueryMaker(polynomials, row_count).make(1, random).front());
-}
-
 RingDecoder::RingDecoder(DecodingSecret secret) : secret_(std::move(secret).take()) {
   invariant(secret_.size() == kDimension, "a ring secret has 2048 words");
   to_field(secret_.span(), packing_ntt().field(), polynomial(secret_));
@@ -209,6 +206,31 @@ void RingDecoder::phases(Polynomial mask, Body body, std::span<uint32_t, kPackCo
   for (size_t i = 0; i < kDimension; ++i) product[i] = field.multiply(product[i], secret_[i]);
   packing_ntt().inverse(polynomial(product));
   for (size_t c = 0; c < kPackColumns; ++c) out[c] = field.subtract(body[c], product[c]);
+}
+
+QueryPreparation::QueryPreparation(const Manifest& manifest) : manifest_(manifest) {
+  const Layout& layout = manifest.layout;
+  if (layout.mode() == Mode::kPacked) {
+    RingQueryMaker::Second second;
+    if (layout.second) second = {layout.second_row_count(), layout.second->key_order};
+    ring_.emplace(ring::PublicPolynomials(manifest.seed), layout.row_count, second,
+                  layout.bucket_count());
+  }
+}
+
+std::vector<PreparedQuery> QueryPreparation::make(size_t count, unsigned thread_count,
+                                                  const RandomSource& random,
+                                                  const ProgressCallback& progress) const {
+  if (ring_) return ring_->make(count, random, progress);
+  const LweParams& lwe = *manifest_.layout.lwe;
+  return prepare_queries(PublicMatrix(manifest_.seed, lwe.dimension), manifest_.layout.row_count,
+                         lwe.error_max, count, thread_count, random, progress);
+}
+
+std::vector<PreparedQuery> prepare_queries_for(const Manifest& manifest, size_t count,
+                                               unsigned thread_count, const RandomSource& random,
+                                               const ProgressCallback& progress) {
+  return QueryPreparation(manifest).make(count, thread_count, random, progress);
 }
 
 }  // namespace blindfuse

@@ -4,7 +4,9 @@
 
 #include <blindfuse/progress.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,11 +14,31 @@
 #include "client/secret.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/automorphism.h"
-#include "src/arithmetic/ring/key_masks.h"
+#include "src/arithmetic/ring/packing_keys.h"
+#include "src/base/errors.h"
+#include "src/protocol/manifest.h"
 #include "src/protocol/public_polynomials.h"
 #include "src/system/random.h"
 
 namespace blindfuse {
+
+// The masks of all digits, expanded once: 24 KiB.
+class KeyMasks {
+ public:
+  // ring::kDimension values for each digit, as ring::PublicPolynomials::key_masks() has them
+  // (src/protocol/public_polynomials.h).
+  explicit KeyMasks(std::vector<uint32_t> words) : words_(std::move(words)) {
+    invariant(words_.size() == ring::kKeyWords, "a mask for each digit");
+  }
+
+  // The mask of digit k: values in the evaluation domain of Ntt.
+  ring::Polynomial mask(size_t k) const {
+    return ring::Polynomial(words_.data() + k * ring::kDimension, ring::kDimension);
+  }
+
+ private:
+  std::vector<uint32_t> words_;
+};
 
 // Makes queries under the public polynomials of one database: b_j = s a_j + e_j for every block of
 // 2048 rows, of every bucket if requests are for several keys. The packing key is, for g = 5 and
@@ -49,7 +71,7 @@ class RingQueryMaker {
  private:
   struct Unfinished;
   void append_packing_key(ring::Polynomial secret, const ring::Automorphism& automorphism,
-                          const ring::KeyMasks& masks, const RandomSource& random,
+                          const KeyMasks& masks, const RandomSource& random,
                           const ProgressCallback& progress, std::vector<uint8_t>& bytes) const;
   void add_second_products(std::span<Unfinished> queries) const;
   void add_products(std::span<Unfinished> queries, const ProgressCallback& progress) const;
@@ -57,16 +79,12 @@ class RingQueryMaker {
   uint64_t word_count() const { return uint64_t{row_count_} * bucket_count_; }
 
   ring::PublicPolynomials polynomials_;
-  ring::KeyMasks key_masks_;
+  KeyMasks key_masks_;
   uint32_t row_count_;
   Second second_;
   uint32_t bucket_count_;
-  ring::KeyMasks short_key_masks_;  // unused where there is no short key
+  KeyMasks short_key_masks_;  // unused where there is no short key
 };
-
-// One alone.
-PreparedQuery prepare_ring_query(const ring::PublicPolynomials& polynomials, uint32_t row_count,
-                                 const RandomSource& random);
 
 // The bytes of a pack's columns: round((body - s mask) 256 / Q). mask and body: coefficients modulo
 // the packing modulus, of which the mask has all 2048 and the body those of the columns. The secret
@@ -82,5 +100,29 @@ class RingDecoder {
  private:
   SecretBuffer<uint32_t> secret_;  // at the points
 };
+
+// Prepares queries for one database, in the way that its mode requires. Holds the data that all of
+// them share. If responses are packed, it is worth
+// keeping for the next queries.
+class QueryPreparation {
+ public:
+  explicit QueryPreparation(const Manifest& manifest);
+
+  // Makes `count` queries in one pass over the public matrix or, if responses are packed, over the
+  // public polynomials. The latter use the calling thread alone, as one query takes some ten
+  // milliseconds for each bucket. thread_count 0: one a processor. `random` is called only on the
+  // calling thread. Throws CancelledError, and the exceptions of `random`.
+  std::vector<PreparedQuery> make(size_t count, unsigned thread_count, const RandomSource& random,
+                                  const ProgressCallback& progress = {}) const;
+
+ private:
+  Manifest manifest_;
+  std::optional<RingQueryMaker> ring_;  // where responses are packed
+};
+
+// The same for one pass.
+std::vector<PreparedQuery> prepare_queries_for(const Manifest& manifest, size_t count,
+                                               unsigned thread_count, const RandomSource& random,
+                                               const ProgressCallback& progress = {});
 
 }  // namespace blindfuse

@@ -1,13 +1,18 @@
-// Secrets: memory that is wiped before it is freed, and ternary numbers without bias.
+// Secrets: memory that is wiped before it is freed, copies of keys in it, and ternary numbers
+// without bias.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "src/base/errors.h"
 #include "src/system/random.h"
 
 namespace blindfuse {
@@ -76,5 +81,34 @@ void sample_ternary(const RandomSource& random, std::span<uint32_t> words);
 // (LweParams::error_max). With 4, a number is t + 3 u of two ternary numbers t and u. They come
 // from `random` in this order, all t first.
 void sample_errors(const RandomSource& random, uint32_t max, std::span<uint32_t> words);
+
+// Copies of keys, which are wiped before their memory is freed. Moves only. A moved-from object is
+// empty.
+template <class Allocator>
+class BasicKeyCopies {
+ public:
+  using Text = std::basic_string<char, std::char_traits<char>, Allocator>;
+
+  // Room for `count` keys: growing would leave copies in freed memory.
+  explicit BasicKeyCopies(size_t count) { texts_.reserve(count); }
+  ~BasicKeyCopies() {
+    for (Text& text : texts_) wipe_memory(text.data(), text.size());
+  }
+  BasicKeyCopies(BasicKeyCopies&&) noexcept = default;
+  BasicKeyCopies& operator=(BasicKeyCopies&&) = delete;
+
+  void add(std::string_view key) {
+    invariant(texts_.size() < texts_.capacity(), "there is room for the key");
+    texts_.emplace_back(key);
+  }
+  std::span<const Text> span() const { return texts_; }
+
+ private:
+  using TextAllocator = typename std::allocator_traits<Allocator>::template rebind_alloc<Text>;
+
+  std::vector<Text, TextAllocator> texts_;
+};
+
+using KeyCopies = BasicKeyCopies<std::allocator<char>>;
 
 }  // namespace blindfuse

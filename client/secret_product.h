@@ -39,4 +39,11 @@ uint32_t secret_product(const SecretFactor& factor, std::span<const uint32_t> co
 void add_secret_products(std::span<const uint32_t> panel, std::span<const SecretFactor> factors,
                          std::span<uint32_t* const> words);
 
+// words[i][c] += sum over k of factors[i][k] * A[k][64 j + c], for c = 0 .. 63, modulo 2^32.
+//
+// `panel` has a.panel_words() words, which are overwritten. WebAssembly has another implementation
+// (client/web/crypto/protocol_crypto.cpp), in which the panel is never stored.
+void add_panel_products(const PublicMatrix& a, uint64_t j, std::span<const SecretFactor> factors,
+                        std::span<uint32_t* const> words, std::span<uint32_t> panel);
+
 }  // namespace blindfuse

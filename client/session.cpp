@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "client/seconds_since.h"
+#include "client/look_up.h"
 #include "src/base/errors.h"
 #include "src/protocol/epoch_table.h"
 
@@ -55,9 +55,7 @@ SyncResult Session::sync(bool verify) {
 
 void Session::sync_once(bool verify, SyncResult& result) {
   const std::string manifest = take_manifest();
-  const Layout layout = parse_manifest(manifest).manifest.layout;
-  check_kind(layout.kind);
-  check_limits(layout);
+  check(parse_manifest(manifest).manifest.layout);
   use(cache_.sync(remote_, manifest, verify, options_.progress, result));
 }
 
@@ -83,17 +81,17 @@ void Session::use(DatabaseDescription database) {
   database_ = std::move(database);
 }
 
-void Session::check_kind(DatabaseKind kind) {
-  if (!kind_) kind_ = kind;
-  if (*kind_ == kind) return;
-  const bool was_keyword = *kind_ == DatabaseKind::kKeyword;
-  throw ProtocolError("the server at " + remote_.address() + " had " +
-                      (was_keyword ? "a keyword database and now has an index database"
-                                   : "an index database and now has a keyword database") +
-                      ": when that is meant to be, make a new client");
-}
-
-void Session::check_limits(const Layout& layout) const {
+// Throws ProtocolError for a database of another kind than the first one, and InputError for one
+// that the options refuse.
+void Session::check(const Layout& layout) {
+  if (!kind_) kind_ = layout.kind;
+  if (*kind_ != layout.kind) {
+    const bool was_keyword = *kind_ == DatabaseKind::kKeyword;
+    throw ProtocolError("the server at " + remote_.address() + " had " +
+                        (was_keyword ? "a keyword database and now has an index database"
+                                     : "an index database and now has a keyword database") +
+                        ": when that is meant to be, make a new client");
+  }
   if (options_.mode && *options_.mode != mode_name(layout.mode())) {
     throw InputError("this database is in the mode " + std::string(mode_name(layout.mode())) +
                      ", and only the mode " + *options_.mode + " is accepted (--mode)");
@@ -116,8 +114,7 @@ const DatabaseDescription& Session::database() {
   std::string manifest = take_manifest();
   const ParsedManifest wanted = parse_manifest(manifest);
   if (auto stored = cache_.stored(); stored && stored->epoch() == wanted.epoch) {
-    check_kind(wanted.manifest.layout.kind);
-    check_limits(wanted.manifest.layout);
+    check(wanted.manifest.layout);
     use(std::move(*stored));
   } else {
     manifest_text_ = std::move(manifest);
@@ -143,6 +140,51 @@ void Session::add_prepared(std::vector<PreparedQuery> queries, double seconds) {
     invariant(query.is_for(manifest), "a query is for this database");
     prepared_.push_back({std::move(query), seconds});
   }
+}
+
+void Session::open_hints() {
+  const DatabaseDescription& database = this->database();
+  if (hints_) return;
+  deadline().stopped([&] {
+    hints_.emplace(cache_, database, hint_files_, options_.hint_memory_bytes_max,
+                   options_.progress);
+  });
+}
+
+size_t Session::request_size() {
+  const Layout& layout = database().layout();
+  return layout.batch ? 1 : std::min(queries_at_once(layout), queries_per_request_);
+}
+
+size_t Session::keys_per_request() const {
+  const bool several = database_ && database_->layout().batch;
+  return several ? database_->layout().batch->keys_per_request : kQueriesPerRequest;
+}
+
+void Session::make_ready(size_t count, size_t left) {
+  std::erase_if(prepared_, [](const Pooled& pooled) { return !pooled.query.is_of_this_process(); });
+  if (prepared_.size() >= count) return;
+  const size_t ready = prepared_.size();
+  size_t ahead = options_.prepare_batch;
+  // A query for several keys is large, and takes long to make anyway.
+  if (ahead == 0 && !database().layout().batch) {
+    ahead = std::min(left - ready, queries_at_once(database().layout()));
+  }
+  prepare(std::max(count - ready, ahead));
+}
+
+Session::Pooled Session::take_prepared() {
+  Pooled pooled = std::move(prepared_.front());
+  prepared_.pop_front();
+  return pooled;
+}
+
+std::vector<Answer> Session::look_up(std::span<const std::string_view> keys) {
+  if (keys.empty()) return {};
+  const Deadline::Call call(deadline());
+  LookUp look_up(*this, keys);
+  while (look_up.queries_left() > 0) look_up.ask(look_up.queries_left());
+  return std::move(look_up).decode();
 }
 
 }  // namespace blindfuse

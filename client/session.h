@@ -5,6 +5,7 @@
 #include <blindfuse/client_options.h>
 #include <blindfuse/results.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -20,28 +21,21 @@
 #include "client/hint_cache.h"
 #include "client/manifest_guard.h"
 #include "client/prepared_query.h"
-#include "client/query_preparation.h"
 #include "client/remote_database.h"
+#include "client/ring_query.h"
 #include "src/system/random.h"
 
 namespace blindfuse {
 
 // Errors: <blindfuse/errors.h>. After any of them the session can be used again.
 //
-// get, get_many and look_up first fetch the hints if there are none yet, or if the server no longer
+// database() and look-ups first fetch the hints if there are none yet, or if the server no longer
 // serves their epoch. Every query consumes a prepared one, whether it is answered or not. A request
 // is repeated with new queries: a few times if the server is busy, once if it closed a connection
-// that was kept. If the epoch changes during a look-up, all its keys are asked for again, once. The
-// server's view never depends on a key: all hints of an epoch are checked before the first query to
-// it, all requests of a look-up are sent before the first answer is decoded, the connection is
-// closed between the two, and decoding does the same work for every key (CheckedHints). So a
-// session is for a keyword database or for an index database, whichever it saw first: a key of one
-// may be invalid in the other, and whether a query follows would reveal this.
-//
-// If requests of the database are for K keys, a look-up of n keys makes ceil(n / K) requests of one
-// query each, whatever the keys are (BatchPlan). All buckets of a query are decoded in the same
-// way, with or without a key. A request that is repeated asks for the same keys. A key that found
-// no bucket in any of the requests is not asked for (Answer::asked).
+// that was kept. If the epoch changes during a look-up, all its keys are asked for again, once.
+// LookUp says why the server's view never depends on a key. A session is for a keyword database or
+// for an index database, whichever it saw first: a key of one may be invalid in the other, and
+// whether a query follows would reveal this.
 class Session {
  public:
   // Checks that the server answers with a manifest, and that ManifestGuard accepts it. The same
@@ -73,29 +67,9 @@ class Session {
   // sense of PreparedQuery::is_for.
   void add_prepared(std::vector<PreparedQuery> queries, double seconds);
 
-  // Throws InputError if one of the keys is not a valid key of this database.
-  void check_keys(std::span<const std::string> keys);
-
-  // The value of a key: a byte string, or a decimal number in an index database.
-  std::optional<std::string> get(std::string_view key);
-  // Several keys, keys_per_request() to a request, in their order. get and get_many throw
-  // NotAskedError if keys were not asked for.
-  std::vector<std::optional<std::string>> get_many(std::span<const std::string> keys);
-  std::vector<Answer> look_up(std::span<const std::string> keys);
-
-  // look_up() in steps, for a caller that prepares queries between the requests; one at a time.
-  //
-  // Checks the keys, which have to stay as they are until the look-up ends. Returns the number of
-  // queries that they take. Drops a look-up that has begun before.
-  size_t begin_look_up(std::span<const std::string> keys);
-  // Asks with up to `count` more queries, and returns how many are left then. If the epoch changes,
-  // all keys are asked for again, once: then more may be left than before. After an error the same
-  // step can be taken again.
-  size_t ask(size_t count);
-  // Decodes the answers once no query is left, and ends the look-up.
-  std::vector<Answer> end_look_up();
-  // Instead, at any time.
-  void drop_look_up();
+  // The answers to keys, which are byte strings, or decimal numbers in an index database: a LookUp
+  // from its beginning to its end.
+  std::vector<Answer> look_up(std::span<const std::string_view> keys);
 
   // The keys that one request can ask for, as far as the database is known. Sends nothing.
   size_t keys_per_request() const;
@@ -105,37 +79,23 @@ class Session {
   const DatabaseDescription& database();
 
  private:
+  friend class LookUp;
   struct Pooled {
     PreparedQuery query;
     double seconds;
   };
-  struct Request;
-  struct LookUp;
 
   void sync_once(bool verify, SyncResult& result);
   std::string fetch_manifest();
   std::string take_manifest();
   void use(DatabaseDescription database);
-  void check_kind(DatabaseKind kind);
-  void check_limits(const Layout& layout) const;
-  size_t request_size();
-  Pooled take_prepared();
-  // Of which a request needs `needed` now, and the look-up `left` from now on, except those that
-  // are ready.
-  size_t queries_to_make(size_t needed, size_t left);
-  Request encrypt(const LookUp& look_up, size_t count);
-  DecodingSecret encrypt_for_key(const LookUp& look_up, size_t key, size_t i, Request& request,
-                                 std::span<uint8_t> bytes);
-  DecodingSecret encrypt_for_buckets(const LookUp& look_up, Request& request,
-                                     std::span<uint8_t> bytes);
-  void send(Request& request);
+  void check(const Layout& layout);
   void open_hints();
-  // From its beginning, for the current database.
-  void plan(LookUp& look_up);
-  // With up to `count` more queries; with the first ones if the epoch changes.
-  void ask_some(LookUp& look_up, size_t count);
-  std::vector<Answer> decode_all(LookUp look_up);
-  void note_costs(const LookUp& look_up, double decode_seconds, std::vector<Answer>& answers) const;
+  // The queries that the next request may have.
+  size_t request_size();
+  // Prepares queries until there are `count`, or more: a look-up needs `left` of them from now on.
+  void make_ready(size_t count, size_t left);
+  Pooled take_prepared();
 
   ClientOptions options_;
   RandomSource random_;
@@ -149,11 +109,12 @@ class Session {
   std::optional<CheckedHints> hints_;            // of database_, once a query was wanted
   std::optional<QueryPreparation> preparation_;  // for database_, once a query was wanted
   std::deque<Pooled> prepared_;
-  std::shared_ptr<LookUp> begun_;  // in steps
   size_t queries_per_request_ = kQueriesPerRequest;
 };
 
-// Throws NotAskedError if keys were not asked for.
-std::vector<std::optional<std::string>> values_of(std::vector<Answer> answers);
+// How long a part of a call took, for the statistics of answers.
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 }  // namespace blindfuse

@@ -82,10 +82,10 @@ void SharedSession::take(const std::stop_token& stop) {
   stop_ = stop;
 }
 
-std::vector<Answer> SharedSession::look_up(std::span<const std::string> keys, KeyForm form,
+std::vector<Answer> SharedSession::look_up(KeyCopies keys, KeyForm form,
                                            const std::stop_token& stop) {
   check_process();
-  const auto mine = std::make_shared<LookUp>(keys, form);
+  const auto mine = std::make_shared<Asked>(Asked{.keys = std::move(keys), .form = form});
   std::unique_lock lock(mutex_);
   waiting_.push_back(mine);
   for (;;) {
@@ -108,7 +108,7 @@ std::vector<Answer> SharedSession::look_up(std::span<const std::string> keys, Ke
   return std::move(mine->answers);
 }
 
-SharedSession::LookUps SharedSession::take_waiting() {
+SharedSession::Calls SharedSession::take_waiting() {
   const size_t keys_max = session_->keys_per_request();
   const std::lock_guard lock(mutex_);
   size_t count = 0;
@@ -117,75 +117,71 @@ SharedSession::LookUps SharedSession::take_waiting() {
     count += (*end)->keys.span().size();
     if (end != waiting_.begin() && count > keys_max) break;
   }
-  LookUps batch;
-  batch.splice(batch.end(), waiting_, waiting_.begin(), end);
-  return batch;
+  Calls calls;
+  calls.splice(calls.end(), waiting_, waiting_.begin(), end);
+  return calls;
 }
 
-void SharedSession::answer(const std::shared_ptr<LookUp>& mine) {
-  LookUps batch = take_waiting();
+void SharedSession::answer(const std::shared_ptr<Asked>& mine) {
+  Calls calls = take_waiting();
   std::exception_ptr error;
+  bool is_of_this_thread = false;
   try {
-    ask_for(batch);
+    ask_for(calls);
   } catch (const CancelledError&) {
-    put_back(std::move(batch), mine, std::current_exception());
-    return;
+    error = std::current_exception();
+    is_of_this_thread = true;
   } catch (...) {
     error = std::current_exception();
-    if (callback_threw_) {
-      put_back(std::move(batch), mine, error);
-      return;
-    }
+    is_of_this_thread = callback_threw_;
   }
+  if (is_of_this_thread) return put_back(std::move(calls), mine, error);
   const std::lock_guard lock(mutex_);
-  for (const std::shared_ptr<LookUp>& look_up : batch) {
-    if (error && !look_up->error) look_up->error = error;
-    look_up->is_done = true;
+  for (const std::shared_ptr<Asked>& call : calls) {
+    if (error && !call->error) call->error = error;
+    call->is_done = true;
   }
 }
 
-void SharedSession::check(const LookUp& look_up) {
-  const bool is_keyword = session_->database().layout().kind == DatabaseKind::kKeyword;
-  if (look_up.form == KeyForm::kNumber && is_keyword) {
-    throw InputError("this database is asked by key, not by number");
-  }
-  session_->check_keys(look_up.keys.span());
-}
-
-void SharedSession::ask_for(const LookUps& batch) {
-  session_->database();
-  LookUps good;
+void SharedSession::ask_for(const Calls& calls) {
+  const DatabaseDescription& database = session_->database();
+  const bool is_keyword = database.layout().kind == DatabaseKind::kKeyword;
+  Calls good;
   size_t count = 0;
-  for (const std::shared_ptr<LookUp>& look_up : batch) count += look_up->keys.span().size();
-  KeyCopies keys(count);
-  for (const std::shared_ptr<LookUp>& look_up : batch) {
+  for (const std::shared_ptr<Asked>& call : calls) {
     try {
-      check(*look_up);
+      if (call->form == KeyForm::kNumber && is_keyword) {
+        throw InputError("this database is asked by key, not by number");
+      }
+      for (const std::string& key : call->keys.span()) database.check(key);
+      count += call->keys.span().size();
+      good.push_back(call);
     } catch (const InputError&) {
-      look_up->error = std::current_exception();
-      continue;
+      call->error = std::current_exception();
     }
-    good.push_back(look_up);
-    keys.append(look_up->keys.span());
   }
-  std::vector<Answer> answers = session_->look_up(keys.span());
+  SecretBuffer<std::string_view> keys(count);
+  auto next_key = keys.span().begin();
+  for (const std::shared_ptr<Asked>& call : good) {
+    next_key = std::ranges::copy(call->keys.span(), next_key).out;
+  }
+  std::vector<Answer> answers = session_->look_up(std::as_const(keys).span());
   auto next = std::make_move_iterator(answers.begin());
-  for (const std::shared_ptr<LookUp>& look_up : good) {
-    const auto end = next + static_cast<ptrdiff_t>(look_up->keys.span().size());
-    look_up->answers.assign(next, end);
+  for (const std::shared_ptr<Asked>& call : good) {
+    const auto end = next + static_cast<ptrdiff_t>(call->keys.span().size());
+    call->answers.assign(next, end);
     next = end;
   }
 }
 
 // This thread gives up; what it took along is asked for by the next.
-void SharedSession::put_back(LookUps batch, const std::shared_ptr<LookUp>& mine,
+void SharedSession::put_back(Calls calls, const std::shared_ptr<Asked>& mine,
                              std::exception_ptr why) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(batch,
-                [&](const auto& look_up) { return look_up == mine || look_up->is_abandoned; });
-  for (const std::shared_ptr<LookUp>& look_up : batch) look_up->error = nullptr;
+  std::erase_if(calls, [&](const auto& call) { return call == mine || call->is_abandoned; });
+  for (const std::shared_ptr<Asked>& call : calls) call->error = nullptr;
   std::erase(waiting_, mine);
-  waiting_.splice(waiting_.begin(), batch);
+  waiting_.splice(waiting_.begin(), calls);
   mine->error = std::move(why);
   mine->is_done = true;
 }

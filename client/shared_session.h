@@ -11,12 +11,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
 
-#include "client/key_copies.h"
+#include "client/secret.h"
 #include "client/session.h"
 #include "src/system/process_token.h"
 
@@ -47,8 +46,9 @@ class SharedSession {
   // request (Session::keys_per_request()). An invalid key is the error of its own call alone, and
   // so is an exception of the progress callback on its thread. Any other error is that of all
   // calls. If the thread that asks for all of them is stopped, the others ask again.
-  std::vector<Answer> look_up(std::span<const std::string> keys, KeyForm form,
-                              const std::stop_token& stop);
+  //
+  // Takes the keys, as another thread may ask for those of a call that was stopped.
+  std::vector<Answer> look_up(KeyCopies keys, KeyForm form, const std::stop_token& stop);
 
   // False after a fork, in the child. Takes no locks.
   bool is_of_this_process() const;
@@ -64,20 +64,16 @@ class SharedSession {
   size_t waiting_count() const;
 
  private:
-  // One call, and what came of it.
-  struct LookUp {
-    LookUp(std::span<const std::string> asked, KeyForm form_of_keys)
-        : keys(asked.size()), form(form_of_keys) {
-      keys.append(asked);
-    }
+  // One call of look_up(), and what came of it.
+  struct Asked {
     KeyCopies keys;
-    const KeyForm form;
+    KeyForm form;
     bool is_done = false;
     bool is_abandoned = false;  // its thread was told to stop while another thread asked for it
-    std::vector<Answer> answers;
-    std::exception_ptr error;
+    std::vector<Answer> answers = {};
+    std::exception_ptr error = nullptr;
   };
-  using LookUps = std::list<std::shared_ptr<LookUp>>;
+  using Calls = std::list<std::shared_ptr<Asked>>;
 
   // The session for the calling thread alone, until the turn ends.
   class Turn {
@@ -97,11 +93,10 @@ class SharedSession {
   bool go_on(const ClientProgress& progress);
   void check_process() const;
   void take(const std::stop_token& stop);
-  LookUps take_waiting();
-  void answer(const std::shared_ptr<LookUp>& mine);
-  void check(const LookUp& look_up);
-  void ask_for(const LookUps& batch);
-  void put_back(LookUps batch, const std::shared_ptr<LookUp>& mine, std::exception_ptr why);
+  Calls take_waiting();
+  void answer(const std::shared_ptr<Asked>& mine);
+  void ask_for(const Calls& calls);
+  void put_back(Calls calls, const std::shared_ptr<Asked>& mine, std::exception_ptr why);
 
   const ProcessToken maker_ = ProcessToken::current();
   const ProgressCallback progress_;
@@ -115,7 +110,7 @@ class SharedSession {
   TransferStats transfers_;
   std::condition_variable_any changed_;
   bool is_taken_ = false;
-  LookUps waiting_;
+  Calls waiting_;
 };
 
 }  // namespace blindfuse

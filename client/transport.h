@@ -2,11 +2,13 @@
 // implementations of their own.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <blindfuse/errors.h>
 
@@ -15,6 +17,17 @@
 namespace blindfuse {
 
 inline constexpr uint64_t kProblemBytesMax = 65'536;
+
+// The number that a header writes in decimal digits, if it is one below 2^64.
+inline std::optional<uint64_t> number_in(std::string_view text) {
+  uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+inline bool succeeded(int status) { return status == 200 || status == 206; }
 
 // The answer of a server, without the body of a success, which a BodyReceiver got.
 struct HttpReply {

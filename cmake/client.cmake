@@ -11,7 +11,7 @@ configure_file(client/include/blindfuse/version.h.in generated/include/blindfuse
 file(GLOB public_headers CONFIGURE_DEPENDS client/include/blindfuse/*.h src/include/blindfuse/*.h)
 # Without the parts that read a program's command line.
 add_library(blindfuse_client_shared SHARED
-            "$<FILTER:$<TARGET_OBJECTS:blindfuse_client>,EXCLUDE,/(key_text|line_input)[.]cpp>")
+            "$<FILTER:$<TARGET_OBJECTS:blindfuse_client>,EXCLUDE,/key_text[.]cpp>")
 blindfuse_link_layer(blindfuse_client_shared PRIVATE client)
 target_sources(blindfuse_client_shared PUBLIC FILE_SET HEADERS
                BASE_DIRS client/include src/include ${CMAKE_BINARY_DIR}/generated/include

@@ -77,4 +77,4 @@ if(page_dependencies)
   set_source_files_properties(${page_source} PROPERTIES OBJECT_DEPENDS "${page_dependencies}"
                               SKIP_UNITY_BUILD_INCLUSION ON)
 endif()
-target_sources(blindfuse_host_server_routes PRIVATE ${page_source})
+target_sources(blindfuse_host_server PRIVATE ${page_source})

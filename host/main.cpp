@@ -2,14 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "host/commands/api_key.h"
-#include "host/commands/build.h"
-#include "host/commands/inspect.h"
-#include "host/commands/keygen.h"
-#include "host/commands/plan.h"
-#include "host/commands/self_test.h"
-#include "host/commands/serve.h"
-#include "host/commands/version.h"
+#include "host/commands/commands.h"
 #include "src/program/program.h"
 
 namespace {

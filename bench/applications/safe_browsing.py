@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A list of dangerous URLs that browsers ask privately, and that grows all day: FrodoPIR's appendix B, with real
 updates.
 
@@ -12,35 +11,28 @@ epoch, and a client that syncs as often as the paper's clients do and looks up w
 - index: the paper's form. Hashes by number, places kept free so that updates change one shard; clients hold a list of
   prefixes that tells them which number to ask for.
 
-The week of the tiers is run whole. Of the other two some updates are, and the tables multiply."""
+The week of the tiers is run whole. Of the other two some updates are, and the tables multiply.
+
+`bench/report.py --only application.safe-browsing --again` measures it."""
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import hashlib
 import json
 import pathlib
 import shutil
-import sys
 import time
 import urllib.request
 from typing import Callable, Iterator
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench" / "report"), str(ROOT / "bench" / "applications")]
-from comparison import Comparison, Table  # noqa: E402
-from measurements import Figures, Settings, folder_bytes, spread, spreads, yardstick  # noqa: E402
-from programs import Failure, Outcome  # noqa: E402
-from safe_browsing_tables import tables_of  # noqa: E402
-from shapes import layout_of  # noqa: E402
+import common
+from report import Bench, Failure, Figures, spreads
 
 NAME = "safe-browsing"
-FILE = f"application.{NAME}.json"
-
-NOT_THERE = 3  # the client program's status when a key does not exist
 EPOCH_SECONDS = 120  # within which a server has to take a new epoch
 WATCH_SECONDS = 1  # the least that a server takes
+HEX_KEYS = ("--key-encoding", "hex")
 NEVER_LISTED = 1 << 40  # the first number of a URL that is on no list
 TEST_URL = NEVER_LISTED - 1  # always on the list of additions: a database has at least one key
 
@@ -135,137 +127,74 @@ def append(path: pathlib.Path, numbers: range) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Database:
-    """One database, and a client's cache for it."""
-
-    settings: Settings
-    name: str
-    inputs: tuple[pathlib.Path, ...]
-    options: tuple[str, ...]
-
-    @property
-    def folder(self) -> pathlib.Path:
-        return self.inputs[0].parent / self.name
-
-    @property
-    def cache(self) -> pathlib.Path:
-        return self.inputs[0].parent / f"{self.name}-cache"
-
-    def build(self, *more: str) -> tuple[Figures, Figures]:
-        """The report, and a sample of what it cost."""
-        threads = str(self.settings.cores)
-        outcome: Outcome = self.settings.programs.run(
-            "blindfuse",
-            "build",
-            *self.inputs,
-            "--output",
-            self.folder,
-            "--mode",
-            "hint",
-            *self.options,
-            *more,
-            "--threads",
-            threads,
-            "--json",
-        )
-        report: Figures = outcome.json()
-        layout = report["layout"]
-        sample = {
-            "seconds": report["seconds"]["total"],
-            "hint_seconds": report["seconds"]["hint"],
-            "peak_bytes": outcome.peak_bytes,
-            "shards_rebuilt": report["shards_rebuilt"],
-            "changed_hint_bytes": report["shards_rebuilt"] * layout["hint_bytes"] / layout["shard_count"],
-        }
-        return report, sample
+class Database(common.Database):
+    """One that is updated while it is served."""
 
     def update(self, url: str, *more: str) -> tuple[Figures, Figures]:
-        """Builds what changed, and waits until clients get it."""
-        report, sample = self.build(*more)
+        """Builds what changed, and waits until clients get it: the report, and a sample of what it cost."""
+        outcome = self.bench.run("blindfuse", "build", *self.sources, "--output", self.folder, "--mode", "hint",
+                                 *self.options, *more, "--threads", self.bench.cores, "--json")
+        report: Figures = outcome.json()
+        layout, rebuilt = report["layout"], report["shards_rebuilt"]
         deadline = time.monotonic() + EPOCH_SECONDS
-        while json.loads(urllib.request.urlopen(url + "/v1/database", timeout=60).read())["epoch"] != report["epoch"]:
+        while url and json.load(urllib.request.urlopen(url + "/v1/database", timeout=60))["epoch"] != report["epoch"]:
             if time.monotonic() > deadline:
                 raise Failure(f"the server did not take epoch {report['epoch']} of {self.name}")
             time.sleep(0.02)
-        return report, sample
+        return report, {
+            "seconds": report["seconds"]["total"], "peak_bytes": outcome.peak_bytes, "shards_rebuilt": rebuilt,
+            "changed_hint_bytes": rebuilt * layout["hint_bytes"] / layout["shard_count"],
+        }
 
-    def sync(self, url: str) -> Figures:
-        found = self.settings.programs.run("blindfuse-client", "sync", url, "--cache", self.cache, "--json").json()
-        return {"seconds": found["seconds"], "bytes": found["bytes_fetched"], "shards": found["shards_fetched"]}
+    def look_up(self, url: str, key: str, expected: bytes | None) -> Figures:
+        """The cost of a look-up with the right answer."""
+        call = self.get(url, [key], "--prepare", "1")
+        common.compare({key: expected}, call)
+        cost = {f"{name}_seconds": value for name, value in call.answers[0]["seconds"].items()}
+        return cost | {name: call.cost[name] for name in ("query_bytes", "response_bytes", "bytes")}
 
-    def look_up(self, url: str, key: str) -> tuple[bytes | None, Figures]:
-        """The value, or None; and what it cost."""
-        options = ["--json", "--prepare", "1", "--threads", str(self.settings.cores)]
-        if "--index" not in self.options:
-            options += ["--key-encoding", "hex"]
-        answer = self.settings.programs.run(
-            "blindfuse-client", "get", url, key, "--cache", self.cache, *options, accepted=(0, NOT_THERE)
-        ).json()
-        cost = {f"{name}_seconds": value for name, value in answer["seconds"].items()}
-        cost |= {f"{name}_bytes": value for name, value in answer["bytes"].items()}
-        cost["bytes"] = cost["query_bytes"] + cost["response_bytes"]
-        if not answer["found"]:
-            return None, cost
-        value = answer["value"]
-        return (base64.b64decode(value) if answer["value_encoding"] == "base64" else value.encode()), cost
-
-    def timed_look_ups(self, url: str, key: str) -> Figures:
+    def timed_look_ups(self, url: str, key: str, expected: bytes | None) -> Figures:
         """One after another, each next to its yardstick."""
-        samples = []
-        for _ in range(self.settings.runs):
-            beside = yardstick(self.settings, self.settings.cores)
-            samples.append(self.look_up(url, key)[1] | beside)
-        return spreads(samples)
-
-    def server_options(self) -> list[str]:
-        return ["--threads", str(self.settings.cores), "--watch-seconds", str(WATCH_SECONDS)]
+        return spreads([self.bench.yardstick(self.bench.cores) | self.look_up(url, key, expected)
+                        for _ in range(self.bench.runs)])
 
 
-def expect(found: bytes | None, expected: bytes | None, what: str) -> None:
-    if found != expected:
-        raise Failure(f"the look-up of {what} gave {found!r} instead of {expected!r}")
+WATCHED = ("--watch-seconds", str(WATCH_SECONDS))
 
 
-def some_updates(
-    database: Database, change: Callable[[int], None], asked: Callable[[int], dict[str, bytes | None]]
-) -> Figures:
+def some_updates(database: Database, change: Callable[[int], None],
+                 asked: Callable[[int], dict[str, bytes | None]]) -> Figures:
     """A few updates, each made by `change`, and followed by a sync of a client and the look-ups of what is `asked`
     then, with the right answers."""
-    settings = database.settings
-    report, first = database.build()
-    updates, syncs, key = [], [], ""
-    with settings.programs.server(database.folder, *database.server_options()) as (url, _):
+    bench, updates, syncs, expected = database.bench, [], [], {}
+    report, first = database.update("")
+    with database.served(*WATCHED) as (url, _):
         once = database.sync(url)
-        for update in range(settings.runs):
-            beside = yardstick(settings, settings.cores)
+        for update in range(bench.runs):
+            yardstick = bench.yardstick(bench.cores)
             change(update)
             report, sample = database.update(url)
-            updates.append(sample | beside)
+            updates.append(sample | yardstick)
             syncs.append(database.sync(url))
-            for key, expected in asked(update).items():
-                expect(database.look_up(url, key)[0], expected, f"{key} in {database.name}")
-        look_up = database.timed_look_ups(url, key)
-    return {
-        "layout": report["layout"],
-        "directory_bytes": folder_bytes(database.folder),
-        "first": first,
-        "update": spreads(updates),
-        "once": once,
-        "sync": spreads(syncs),
-        "look_up": look_up,
-    }
+            expected = asked(update)
+            for key, value in expected.items():
+                database.look_up(url, key, value)
+        look_up = database.timed_look_ups(url, *list(expected.items())[-1])
+    database.remove()
+    return {"layout": report["layout"], "first": first, "update": spreads(updates), "once": once,
+            "sync": spreads(syncs), "look_up": look_up}
 
 
-def measure_plain(settings: Settings, model: Model, listed: pathlib.Path) -> Figures:
+def measure_plain(bench: Bench, model: Model, listed: pathlib.Path) -> Figures:
     """One keyword database."""
     additions = write(listed.with_name("additions.tsv"), lines(range(TEST_URL, TEST_URL + 1)))
-    options = ("--key-encoding", "hex", "--lookups-per-client", str(model.look_ups_a_sync))
+    options = (*HEX_KEYS, "--lookups-per-client", str(model.look_ups_a_sync))
 
     def asked(update: int) -> dict[str, bytes | None]:
         added, absent = hash_of(model.added_numbers(update)[-1]), hash_of(NEVER_LISTED + update)
         return {added: value_of(added), absent: None}
 
-    database = Database(settings, "plain", (listed, additions), options)
+    database = Database(bench, "plain", (listed, additions), options, HEX_KEYS)
     return some_updates(database, lambda update: append(additions, model.added_numbers(update)), asked)
 
 
@@ -289,19 +218,21 @@ class Tiers:
     def look_up(self, number: int, is_listed: bool) -> None:
         """In both, whatever the first one says; the later tier counts where both have the URL."""
         key = hash_of(number)
-        old, base = self.base.look_up(self.base_url, key)
-        new, recent = self.recent.look_up(self.recent_url, key)
-        expect(new or old, value_of(key) if is_listed else None, f"URL {number}, two tiers")
-        self.look_ups.append({name: base[name] + recent[name] for name in ("bytes", "total_seconds")})
+        calls = [tier.get(url, [key], "--prepare", "1")
+                 for tier, url in ((self.base, self.base_url), (self.recent, self.recent_url))]
+        expected = value_of(key) if is_listed else None
+        if (calls[1].values[0] or calls[0].values[0]) != expected:
+            raise Failure(f"URL {number}: two tiers gave {[call.values for call in calls]} and not {expected!r}")
+        self.look_ups.append({"bytes": sum(call.cost["bytes"] for call in calls),
+                              "total_seconds": sum(call.answers[0]["seconds"]["total"] for call in calls)})
 
     def week(self) -> Figures:
         """Every update of it; the client syncs after some, and looks up what is new, old and absent."""
-        updates, layouts = [], []
-        recorded = self.recent.inputs[0]
+        updates, report = [], {}
+        recorded = self.recent.sources[0]
         for update in range(self.model.updates):
             append(recorded, self.model.added_numbers(update))
             report, sample = self.recent.update(self.recent_url)
-            layouts.append(report["layout"])
             updates.append(sample)
             if (update + 1) % self.model.updates_a_sync == 0:
                 self.syncs.append(self.sync())
@@ -314,8 +245,7 @@ class Tiers:
                     else:
                         self.look_up(NEVER_LISTED + turn, False)
         return {
-            "layout": layouts[-1],
-            "shards": spread([float(layout["shard_count"]) for layout in layouts]),
+            "layout": report["layout"],
             "update": spreads(updates),
             "sync": spreads(self.syncs),
             "look_up": spreads(self.look_ups),
@@ -326,55 +256,50 @@ class Tiers:
             "look_up_seconds": sum(sample["total_seconds"] for sample in self.look_ups),
         }
 
-    def roll_over(self) -> Figures:
+    def roll_over(self) -> None:
         """The week's additions go into the base, and only then out of the other tier: no URL is missing meanwhile."""
         newest = self.model.added_numbers(self.model.updates - 1)[-1]
-        append(self.base.inputs[0], range(self.model.urls, newest + 1))
-        _, build = self.base.update(self.base_url)
+        append(self.base.sources[0], range(self.model.urls, newest + 1))
+        self.base.update(self.base_url)
         self.look_up(newest, True)
-        synced = self.base.sync(self.base_url)
-        write(self.recent.inputs[0], lines(range(TEST_URL, TEST_URL + 1)))
+        self.base.sync(self.base_url)
+        write(self.recent.sources[0], lines(range(TEST_URL, TEST_URL + 1)))
         # All its hints change in any case, and otherwise it would keep the layout of the full week.
         self.recent.update(self.recent_url, "--fresh")
         self.sync()
         self.look_up(newest, True)
         self.look_up(NEVER_LISTED, False)
-        return {"build": build, "base_sync": synced}
 
 
-def measure_tiers(settings: Settings, model: Model, listed: pathlib.Path) -> Figures:
+def measure_tiers(bench: Bench, model: Model, listed: pathlib.Path) -> Figures:
     """Two keyword databases, a whole week. The list itself is longer afterwards."""
     additions = write(listed.with_name("recent.tsv"), lines(range(TEST_URL, TEST_URL + 1)))
-    encoding, look_ups = ("--key-encoding", "hex"), "--lookups-per-client"
-    base = Database(settings, "base", (listed,), (*encoding, look_ups, str(model.look_ups_a_week)))
-    recent = Database(settings, "recent", (additions,), (*encoding, look_ups, str(model.look_ups_a_sync)))
+    base, recent = (
+        Database(bench, name, (source,), (*HEX_KEYS, "--lookups-per-client", str(look_ups)), HEX_KEYS)
+        for name, source, look_ups in (("base", listed, model.look_ups_a_week),
+                                       ("recent", additions, model.look_ups_a_sync)))
     builds = []
-    for _ in range(settings.runs):
-        beside = yardstick(settings, settings.cores)
-        report, sample = base.build("--fresh")
-        builds.append(sample | beside)
-    recent.build()
-    server = settings.programs.server
-    with (
-        server(base.folder, *base.server_options()) as (base_url, _),
-        server(recent.folder, *recent.server_options()) as (recent_url, _),
-    ):
+    for _ in range(bench.runs):
+        yardstick = bench.yardstick(bench.cores)
+        report, sample = base.update("", "--fresh")
+        builds.append(sample | yardstick)
+    recent.update("")
+    with base.served(*WATCHED) as (base_url, _), recent.served(*WATCHED) as (recent_url, _):
         once = {"base": base.sync(base_url), "recent": recent.sync(recent_url)}
         made = Tiers(model, base, recent, base_url, recent_url)
         week = made.week()
-        directory_bytes = {each.name: folder_bytes(each.folder) for each in (base, recent)}
         look_up = {
-            "base": base.timed_look_ups(base_url, hash_of(0)),
-            "recent": recent.timed_look_ups(recent_url, hash_of(model.urls)),
+            "base": base.timed_look_ups(base_url, hash_of(0), value_of(hash_of(0))),
+            "recent": recent.timed_look_ups(recent_url, hash_of(model.urls), value_of(hash_of(model.urls))),
         }
-        rolled = made.roll_over()
+        made.roll_over()
+    base.remove()
+    recent.remove()
     return {
         "base": {"layout": report["layout"], "build": spreads(builds), "once": once["base"]},
         "recent": {"once": once["recent"]},
         "week": week,
-        "directory_bytes": directory_bytes,
         "look_up": look_up,
-        "roll_over": rolled,
     }
 
 
@@ -387,7 +312,7 @@ def put(path: pathlib.Path, model: Model, numbers: range) -> None:
             file.write(hash_of(number).encode())
 
 
-def measure_index(settings: Settings, model: Model, folder: pathlib.Path) -> Figures:
+def measure_index(bench: Bench, model: Model, folder: pathlib.Path) -> Figures:
     """The paper's form, of which an update changes one shard."""
     places = write(folder / "places.tsv", hash_lines(model))
     options = ("--index", "--value-encoding", "hex", "--shards", str(model.shards))
@@ -396,53 +321,29 @@ def measure_index(settings: Settings, model: Model, folder: pathlib.Path) -> Fig
         numbers = (model.added_numbers(update)[-1], update)
         return {str(model.place(number)): bytes.fromhex(hash_of(number)) for number in numbers}
 
-    database = Database(settings, "index", (places,), options)
+    database = Database(bench, "index", (places,), options)
     return some_updates(database, lambda update: put(places, model, model.added_numbers(update)), asked)
 
 
-def plan_once_a_day(settings: Settings, model: Model) -> Figures:
+def plan_once_a_day(bench: Bench, model: Model) -> Figures:
     """The layout of one database for clients that sync once a day. Bytes are exact, so nothing is built."""
-    found = settings.programs.run(
-        "blindfuse",
-        "plan",
-        "--keys",
-        str(model.urls),
-        "--value-bytes",
-        "1",
-        "--fixed-values",
-        "--mode",
-        "hint",
-        "--lookups-per-client",
-        str(model.look_ups_a_day),
-        "--json",
-    ).json()
-    return layout_of(found, "planned")
+    layouts: list[Figures] = bench.run(
+        "blindfuse", "plan", "--keys", model.urls, "--value-bytes", 1, "--fixed-values", "--mode", "hint",
+        "--lookups-per-client", model.look_ups_a_day, "--json").json()["layouts"]
+    return next(layout for layout in layouts if layout["chosen"])
 
 
-def measure(settings: Settings) -> Figures:
-    model = TINY if settings.tiny else Model()
-    folder = settings.work / NAME
+def measure(bench: Bench, _: str) -> Figures:
+    model = TINY if bench.tiny else Model()
+    folder = bench.work / NAME
     folder.mkdir()
-    try:
-        listed = write(folder / "listed.tsv", lines(range(model.urls)))
-        made = {"model": model.facts() | {"threads": settings.cores}, "once_a_day": plan_once_a_day(settings, model)}
-        made["plain"] = measure_plain(settings, model, listed)
-        shutil.rmtree(folder / "plain")
-        made["tiers"] = measure_tiers(settings, model, listed)
-        shutil.rmtree(folder / "base")
-        listed.unlink()
-        made["index"] = measure_index(settings, model, folder)
-        return made
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    listed = write(folder / "listed.tsv", lines(range(model.urls)))
+    made = {"model": model.facts() | {"threads": bench.cores}, "once_a_day": plan_once_a_day(bench, model)}
+    made["plain"] = measure_plain(bench, model, listed)
+    made["tiers"] = measure_tiers(bench, model, listed)
+    made["index"] = measure_index(bench, model, folder)
+    shutil.rmtree(folder)
+    return made
 
 
-def tables(made: Comparison) -> list[Table]:
-    found = made.results.find(FILE)
-    return tables_of(found) if found else []
-
-
-if __name__ == "__main__":
-    import measure as every
-
-    sys.exit(every.main(["--only", f"application.{NAME}", "--again", *sys.argv[1:]]))
+MEASURED = [f"application.{NAME}"]

@@ -13,18 +13,15 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <exception>
-#include <new>
 #include <string>
 #include <vector>
 
-#include "bench/cuda/engine_bench.h"
+#include "bench/cuda/command_line.h"
 #include "bench/cuda/options.h"
 #include "bench/cuda/scan_bench.h"
 #include "cuda/cuda_engine_maker.h"
 #include "cuda/device/device_info.h"
 #include "src/base/errors.h"
-#include "src/program/program.h"
 
 namespace blindfuse::bench {
 namespace {
@@ -57,10 +54,11 @@ bool is_wanted(const Options& options, const Shape& shape) {
   return options.shapes.empty() || has(options.shapes, shape.name);
 }
 
-void use_device(int device) {
-  const std::string why_not = why_no_cuda_device(device);
+// The first one; CUDA_VISIBLE_DEVICES says which it is.
+void use_device() {
+  const std::string why_not = why_no_cuda_device(kDevice);
   if (!why_not.empty()) throw ResourceError("there is no GPU to measure: " + why_not);
-  BLINDFUSE_CUDA(cudaSetDevice(device));
+  BLINDFUSE_CUDA(cudaSetDevice(kDevice));
 }
 
 std::vector<std::string> chosen_kernels(const Options& options, const Yardsticks& yardsticks) {
@@ -126,12 +124,12 @@ void measure_all(const Bench& bench) {
 }
 
 void run(Options options) {
-  use_device(options.device);
+  use_device();
   // One query comes first: the other batches are compared with it.
   std::ranges::sort(options.batches);
   const auto twice = std::ranges::unique(options.batches);
   options.batches.erase(twice.begin(), twice.end());
-  Report report(options, cuda_device_name(options.device));
+  Report report(options, cuda_device_name(kDevice));
   const RandomBytes random;
   WorkerThreads threads(0);
   Yardsticks yardsticks(random, options);
@@ -148,33 +146,6 @@ void run(Options options) {
       "a kernel");
 }
 
-int fail(const char* what, int status = kExitFailed) {
-  std::fprintf(stderr, "blindfuse-bench-cuda: %s\n", what);
-  return status;
-}
-
-// As run_program() has it (src/program/program.h).
-int parse_and_run(CLI::App& app, int argc, char** argv) {
-  try {
-    app.parse(argc, argv);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-      return fail("cannot write to standard output");
-    }
-    return 0;
-  } catch (const CLI::Success& asked) {  // --help
-    return app.exit(asked);
-  } catch (const CLI::ParseError& error) {
-    app.exit(error);
-    return kExitUsageError;
-  } catch (const UsageError& error) {
-    return fail(error.what(), kExitUsageError);
-  } catch (const std::bad_alloc&) {
-    return fail("out of memory");
-  } catch (const std::exception& error) {
-    return fail(error.what());
-  }
-}
-
 }  // namespace
 }  // namespace blindfuse::bench
 
@@ -184,7 +155,7 @@ int main(int argc, char** argv) {
       "Times the product of queries and matrix on a GPU, reads of its memory, products of "
       "bytes by cuBLAS\nand transfers from the host; then a server's answers, the hint, and "
       "packing "
-      "tables.\nOne line a measurement.",
+      "tables.\nOne line of JSON a measurement.",
       "blindfuse-bench-cuda");
   Options options;
   app.add_option("--kernels", options.kernels,
@@ -211,11 +182,7 @@ int main(int argc, char** argv) {
       app.add_option("--rounds", options.rounds, "Repetitions, of which the median counts")
           ->check(CLI::Range(1, 1000))
           ->capture_default_str();
-  app.add_option("--device", options.device, "The CUDA device, counted from 0")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_flag("--json", options.json, "Print JSON, one object a measurement");
-  app.add_option("--json-file", options.json_file, "Write that there, too");
+  app.add_option("--json-file", options.json_file, "Write the lines there, too");
   app.add_flag("--rehearse", options.rehearsal,
                "Tiny shapes, for an emulated GPU: no time means anything");
   app.callback([&] {

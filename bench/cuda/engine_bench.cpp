@@ -9,13 +9,14 @@
 // (cuda/packing/kernels/point_sums.cuh): a fifth of it.
 //
 // The hint of 1,048,576 x 1,032 with n = 1,774: 7.4 GB of words, 0.12 s of that PCIe, and 7.7 T
-// multiply-adds of bytes, 8 ms of the dense peak. What is left to measure is the keystream.
+// multiply-adds of bytes, 8 ms of the dense peak. What is left is the host's keystream, which
+// blindfuse-bench-stages measures.
 //
 // The 32 packs of 131,072 x 32,768: 35 T multiply-adds of bytes, 36 ms of the dense peak, for
 // kernels that hardly reach half of it (limbs come from the second-level cache); 6 ms of switches
 // (cuda/packing/kernels/key_switch_chains.cuh); then 0.8 GB to the host, 13 ms of that PCIe, and
 // longer into memory that is not pinned.
-#include "bench/cuda/engine_bench.h"
+#include "bench/cuda/scan_bench.h"
 
 #include <algorithm>
 #include <array>
@@ -27,7 +28,6 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/cuda/scan_problem.h"
 #include "bench/cuda/stopwatch.h"
 #include "cuda/cuda_engine.h"
 #include "cuda/packing/device_packs.h"
@@ -56,8 +56,8 @@ double seconds_since(Clock::time_point start) {
 }
 
 std::unique_ptr<Engine> make_random_engine(const Bench& bench, const Shape& shape) {
-  auto engine = make_cuda_engine(kernels_of(bench.kernels.front()), bench.options.device,
-                                 shape.rows, shape.columns);
+  auto engine =
+      make_cuda_engine(kernels_of(bench.kernels.front()), kDevice, shape.rows, shape.columns);
   fill_columns(
       bench.random, shape, bench.threads,
       [&](uint64_t first, std::span<const uint8_t> bytes) { engine->set_columns(first, bytes); });
@@ -198,25 +198,6 @@ void time_packed(const Bench& bench, const Shape& shape, const ScanSeconds& scan
   bench.report.print_figure();
 }
 
-// What compute_hint() does on the host, without an engine: the same blocks of rows, shared alike.
-double keystream_seconds(const PublicMatrix& public_matrix, const Shape& shape,
-                         WorkerThreads& threads) {
-  const uint64_t words = public_matrix.panel_words();
-  const uint64_t panels = shape.rows / kPanelRows;
-  constexpr uint64_t kPanelsAtOnce = PanelProducts::kRowsAtOnce / kPanelRows;
-  std::vector<uint32_t> block(kPanelsAtOnce * words);
-  const auto start = Clock::now();
-  for (uint64_t first = 0; first < panels; first += kPanelsAtOnce) {
-    const uint64_t count = std::min(kPanelsAtOnce, panels - first);
-    threads.run([&](unsigned index) {
-      for (uint64_t p = index; p < count; p += threads.count()) {
-        public_matrix.fill_panel(first + p, std::span(block).subspan(p * words, words));
-      }
-    });
-  }
-  return seconds_since(start);
-}
-
 }  // namespace
 
 void time_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& scans) {
@@ -259,26 +240,24 @@ void time_hint(const Bench& bench, const Shape& shape) {
   std::ranges::copy(bench.random.part(seed.size(), 0), seed.begin());
   const PublicMatrix public_matrix(seed, kDimension);
   std::vector<uint32_t> hint(kDimension * shape.columns);
-  std::vector<double> seconds, keystream, sent;
+  std::vector<double> seconds, sent;
   for (unsigned i = 0; i <= bench.options.rounds; ++i) {
     const double sent_now = bench.yardsticks.sent_per_second();
-    const double keystream_now = keystream_seconds(public_matrix, shape, bench.threads);
     const auto start = Clock::now();
     compute_hint(public_matrix, *engine, bench.threads, hint, [](uint64_t) {});
     const double taken = seconds_since(start);
     if (i == 0) continue;  // warms up
     sent.push_back(sent_now);
-    keystream.push_back(keystream_now);
     seconds.push_back(taken);
   }
-  bench.report.print(shape, bench.kernels.front(),
-                     {kDimension, bench.threads.count(), median(std::move(seconds)),
-                      median(std::move(keystream)), median(std::move(sent))});
+  bench.report.print(
+      shape, bench.kernels.front(),
+      {kDimension, bench.threads.count(), median(std::move(seconds)), median(std::move(sent))});
   bench.report.print_figure();
 }
 
 void time_packs(const Bench& bench, const Shape& shape) {
-  DeviceMatrix matrix(bench.options.device, shape.rows, shape.columns, 0);
+  DeviceMatrix matrix(kDevice, shape.rows, shape.columns, 0);
   fill_columns(
       bench.random, shape, bench.threads,
       [&](uint64_t first, std::span<const uint8_t> bytes) { matrix.set_columns(first, bytes); });

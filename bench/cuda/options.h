@@ -49,12 +49,14 @@ inline constexpr Shape kTinyCheckShape{"check", 320 + 64, 72};
 
 // The other bytes and times of a measurement.
 struct Sizes {
-  uint64_t copied_bytes = uint64_t{2} << 30;     // by the yardstick of copies
+  uint64_t operand_bytes = uint64_t{2} << 30;    // of the yardstick of products
   uint64_t sent_bytes = uint64_t{256} << 20;     // by the yardstick of transfers
   uint64_t lead_in_bytes = uint64_t{256} << 20;  // read before the clock begins
   double round_seconds = 0.25;                   // of batches one after another: hundreds
 };
 inline constexpr Sizes kTinySizes{uint64_t{64} << 20, uint64_t{1} << 20, uint64_t{64} << 10, 0.02};
+
+inline constexpr int kDevice = 0;
 
 struct Options {
   std::vector<std::string> kernels = {"all"};
@@ -63,8 +65,6 @@ struct Options {
   std::vector<std::string> shapes;  // none: all of them
   std::vector<size_t> batches = {1, 2, 3, 4, 8, 16, 32, 48, 64, 96, 128, 256};
   unsigned rounds = 7;
-  int device = 0;
-  bool json = false;
   std::string json_file;
   // Shapes, batches and sizes that an emulated GPU is through with at once. Times mean nothing, and
   // there is no yardstick of products.

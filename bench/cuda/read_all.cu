@@ -3,7 +3,7 @@
 // time would do; up to eight are asked for.
 #include <algorithm>
 
-#include "bench/cuda/read_all.h"
+#include "bench/cuda/stopwatch.h"
 #include "cuda/device/check.h"
 #include "cuda/device/intrinsics.cuh"
 #include "cuda/device/launch.cuh"

@@ -1,4 +1,4 @@
-// Reports measurements, as a table for people or as JSON for programs.
+// Reports measurements: a line of JSON each, and the best in a few words for people.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,6 @@ struct HintTimes {
   uint32_t dimension = 0;  // n
   unsigned threads = 0;
   double seconds = 0;
-  double keystream_seconds = 0;
   double sent = 0;
 };
 
@@ -62,7 +61,7 @@ class Report {
   // Throws InputError when options.json_file cannot be written.
   Report(const Options& options, const std::string& device);
 
-  // To people only if they differ, which is wrong.
+  // Products that differ are wrong.
   void print(const Shape& shape, const std::string& kernel, size_t batch, const Check& check);
   void print(const Shape& shape, const std::string& kernel, size_t batch, const ScanTimes& times);
   void print(const Shape& shape, const std::string& kernel, size_t batch,
@@ -80,23 +79,17 @@ class Report {
   bool is_empty() const { return !has_measured_; }
 
  private:
-  nlohmann::json line(const char* measurement, const Shape& shape, const std::string& kernel) const;
-  // Prints the head of the table when it is another one than the last. columns: a line of its own,
-  // or null.
-  void print_head(const char* head, const char* columns = nullptr);
-  void print_json(const nlohmann::json& line);
+  // A line of JSON. batch: vectors that are multiplied at once, of the hint and of packs, too.
+  void print_line(const char* measurement, const Shape& shape, const std::string& kernel,
+                  size_t batch, const nlohmann::json& figures);
   // Of a measurement.
   void add_figure(const std::string& name, double score, const std::string& text);
   // Of those with the same name, the one with the highest score stays.
   void keep_figure(const std::string& name, double score, const std::string& text);
 
-  const bool json_;
   const std::string json_path_;
   std::ofstream json_file_;
   const std::string device_;
-  int driver_version_ = 0;
-  int runtime_version_ = 0;
-  const char* head_ = nullptr;
   struct Figure {
     double score;
     std::string text;

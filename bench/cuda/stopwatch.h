@@ -8,12 +8,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "bench/cuda/read_all.h"
 #include "cuda/device/check.h"
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
 
 namespace blindfuse::bench {
+
+// *folded ^= every 4 bytes of this many bytes, a multiple of 16 that is aligned to 16. Returns at
+// once.
+void start_read_all(const void* bytes, uint64_t byte_count, uint32_t* folded, cudaStream_t stream);
 
 // The upper one of two, as in bench/engine.cpp.
 inline double median(std::vector<double> values) {

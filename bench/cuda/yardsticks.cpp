@@ -1,5 +1,4 @@
-// Napkin, on an H200: 4.3 GB to and fro at 4.8 TB/s take 0.9 ms; 256 MiB over 16 lanes of PCIe 5
-// (63 GB/s) 4.3 ms.
+// Napkin, on an H200: 256 MiB over 16 lanes of PCIe 5 (63 GB/s) take 4.3 ms.
 //
 // The product is 8192 x 8192 bytes deep enough that what CublasProduct does after it does not
 // count: 65536 rows are 4.4 T multiply-adds, 4.4 ms of the dense peak of 990 T/s, and to add the
@@ -11,7 +10,6 @@
 #include <span>
 #include <utility>
 
-#include "bench/cuda/read_all.h"
 #include "cuda/scan/cublas_status.h"
 #include "cuda/scan/kernels/scan_args.h"
 #include "src/base/errors.h"
@@ -23,7 +21,7 @@ constexpr uint64_t kProductDepth = 65'536;
 constexpr uint32_t kProductColumns = 8'192;
 constexpr uint32_t kProductLimbRows = 8'192;
 constexpr uint32_t kProductQueries = kProductLimbRows / kLimbRowsInFour * kQueriesInFour;
-static_assert((kProductColumns + kProductLimbRows) * kProductDepth <= Sizes().copied_bytes,
+static_assert((kProductColumns + kProductLimbRows) * kProductDepth <= Sizes().operand_bytes,
               "both operands are random bytes of the source");
 static_assert(kProductDepth % kStepRows == 0);
 
@@ -32,7 +30,7 @@ uint64_t bytes_of(const DeviceMatrix& matrix) { return matrix.pitch() * matrix.c
 // Random bytes all over: the block, and copies of it that begin elsewhere.
 void fill(const DeviceMemory<int8_t>& memory, const RandomBytes& random) {
   constexpr uint64_t kBlock = RandomBytes::kBytes;
-  static_assert(Sizes().copied_bytes % kBlock == 0 && kTinySizes.copied_bytes % kBlock == 0);
+  static_assert(Sizes().operand_bytes % kBlock == 0 && kTinySizes.operand_bytes % kBlock == 0);
   BLINDFUSE_CUDA(
       cudaMemcpy(memory.data(), random.part(kBlock, 0).data(), kBlock, cudaMemcpyHostToDevice));
   for (uint64_t i = 1; i < memory.size() / kBlock; ++i) {
@@ -59,14 +57,14 @@ Rates median(const std::vector<Rates>& rounds) {
     for (const Rates& rates : rounds) values.push_back(rates.*rate);
     return median(std::move(values));
   };
-  return {of(&Rates::copied), of(&Rates::read), of(&Rates::multiplied), of(&Rates::sent)};
+  return {of(&Rates::read), of(&Rates::multiplied), of(&Rates::sent)};
 }
 
 Yardsticks::Yardsticks(const RandomBytes& random, const Options& options)
     : sizes_(options.sizes()),
       stopwatch_(sizes_.lead_in_bytes),
-      source_(sizes_.copied_bytes),
-      target_(sizes_.copied_bytes),
+      source_(sizes_.operand_bytes),
+      target_(sizes_.sent_bytes),
       products_(uint64_t{kProductQueries} * kProductColumns),
       folded_(1),
       host_(sizes_.sent_bytes) {
@@ -102,17 +100,8 @@ Rates Yardsticks::measure(const DeviceMatrix& matrix) {
   Rates rates;
   rates.multiplied = multiplied_per_second();
   rates.sent = sent_per_second();
-  rates.copied = copied_per_second();
   rates.read = read_per_second(matrix);
   return rates;
-}
-
-double Yardsticks::copied_per_second() {
-  const double seconds = stopwatch_.seconds(stream_, [&] {
-    BLINDFUSE_CUDA(cudaMemcpyAsync(target_.data(), source_.data(), sizes_.copied_bytes,
-                                   cudaMemcpyDeviceToDevice, stream_.get()));
-  });
-  return static_cast<double>(2 * sizes_.copied_bytes) / seconds;
 }
 
 double Yardsticks::sent_per_second() {

@@ -1,5 +1,5 @@
-// What the device could do at best, measured next to everything else: copies and reads of its
-// memory, products of bytes by the vendor's library, and transfers from the host.
+// The limits of the device, measured in the same run as the kernels: reads of its memory, products
+// of bytes by the vendor's library, and transfers from the host.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,6 @@ namespace blindfuse::bench {
 
 // Each a second.
 struct Rates {
-  double copied = 0;      // bytes of the device's memory, those read and those written
   double read = 0;        // bytes of the matrix
   double multiplied = 0;  // multiply-adds of signed bytes; 0 where there is no cuBLAS
   double sent = 0;        // bytes from the host's pinned memory to the device's
@@ -45,7 +44,6 @@ class Yardsticks {
   uint32_t fold(const DeviceMatrix& matrix);
 
  private:
-  double copied_per_second();
   double read_per_second(const DeviceMatrix& matrix);
   double multiplied_per_second();
   void try_product();

@@ -3,7 +3,7 @@
 
 SHA1 is the SHA-1 of a password in 40 upper-case hex digits, COUNT how often the password was seen in breaches. A few
 well-known weak passwords come first (--known prints them), so that there is something to ask for; the other hashes
-are pseudorandom, the same for the same seed. Most counts are 1 or 2, a few of a long list are in the millions. A line
+are pseudorandom. Most counts are 1 or 2, a few of a long list are in the millions. A line
 does not depend on --keys, so a larger list extends a smaller one.
 
 `blindfuse build` reads --tsv, or the list through `tr : '\\t'`, with --key-encoding hex: keys are then the 20 bytes
@@ -56,7 +56,6 @@ PREFIX_DIGITS = 5  # hex digits that a client of a range service sends
 PREFIXES = 16**PREFIX_DIGITS
 # In such a service's answer these are not repeated, and a line ends in CRLF: per line, against one of the list.
 RANGE_LINE_SAVES = PREFIX_DIGITS - 1
-UPPER_NIBBLE = bytes(i & 0xF0 for i in range(256))
 
 
 def known_hash(password: str) -> str:
@@ -75,24 +74,16 @@ def rare_count(hash_hex: str) -> int:
 
 
 class Ranges:
-    """Counts how many hashes begin with each prefix, and keeps the lines of one of them."""
+    """What a range service would send: of a prefix in the mean, and of the one prefix whose lines it keeps."""
 
     def __init__(self, sample: str) -> None:
-        self.lines = array.array("I", [0]) * PREFIXES
-        self.list_bytes = 0
+        self.keys = self.list_bytes = 0
         self.sample = sample.encode()
         self.sample_lines: list[bytes] = []
 
-    def add(self, hashes: bytes, block: bytes) -> None:
-        """The lines of a block, and the hashes in them as bytes."""
-        # Three bytes of each as a number, without a loop over the hashes: the lowest four bits are not of the prefix.
-        numbers = bytearray(4 * (len(hashes) // HASH_BYTES))
-        numbers[0::4] = hashes[2::HASH_BYTES].translate(UPPER_NIBBLE)
-        numbers[1::4] = hashes[1::HASH_BYTES]
-        numbers[2::4] = hashes[0::HASH_BYTES]
-        lines = self.lines
-        for number in memoryview(numbers).cast("I"):
-            lines[number >> 4] += 1
+    def add(self, count: int, block: bytes) -> None:
+        """A block of this many lines."""
+        self.keys += count
         self.list_bytes += len(block)
         at = block.find(self.sample)
         while at >= 0:
@@ -102,20 +93,12 @@ class Ranges:
             at = block.find(self.sample, at + 1)
 
     def json(self) -> dict[str, Any]:
-        keys = sum(self.lines)
         sample = b"\r\n".join([*sorted(self.sample_lines), b""])
         return {
             "prefix_digits": PREFIX_DIGITS,
             "prefix_bits": 4 * PREFIX_DIGITS,
-            "prefixes": PREFIXES,
-            "lines": {"mean": keys / PREFIXES, "least": min(self.lines), "most": max(self.lines)},
-            "mean_bytes": (self.list_bytes - keys * RANGE_LINE_SAVES) / PREFIXES,
-            "sample": {
-                "prefix": self.sample.decode(),
-                "lines": len(self.sample_lines),
-                "bytes": len(sample),
-                "gzip_bytes": len(gzip.compress(sample, 9, mtime=0)),
-            },
+            "mean_bytes": (self.list_bytes - self.keys * RANGE_LINE_SAVES) / PREFIXES,
+            "sample": {"prefix": self.sample.decode(), "gzip_bytes": len(gzip.compress(sample, 9, mtime=0))},
         }
 
 
@@ -124,13 +107,13 @@ def known_block(count: int, separator: str, ranges: Ranges | None) -> bytes:
     counts = {known_hash(password): seen for password, seen in list(KNOWN.items())[:count]}
     block = "".join(f"{key}{separator}{seen}\n" for key, seen in counts.items()).encode()
     if ranges:
-        ranges.add(bytes.fromhex("".join(counts)), block)
+        ranges.add(len(counts), block)
     return block
 
 
-def random_block(first: int, count: int, seed: str, table: list[str], separator: str, ranges: Ranges | None) -> bytes:
+def random_block(first: int, count: int, table: list[str], separator: str, ranges: Ranges | None) -> bytes:
     """The lines of `count` random hashes, from number `first`."""
-    stream = hashlib.shake_256(f"blindfuse/compromised-credentials/{seed}/{first}".encode())
+    stream = hashlib.shake_256(f"blindfuse/compromised-credentials/0/{first}".encode())
     # A whole block whatever the count: where its second part begins must not depend on that.
     data = stream.digest(BLOCK_KEYS * (HASH_BYTES + 2))
     hashes = data[: count * HASH_BYTES]
@@ -145,16 +128,16 @@ def random_block(first: int, count: int, seed: str, table: list[str], separator:
         parts[2 * at + 1] = f"{separator}{rare_count(parts[2 * at])}\n"
     block = "".join(parts).encode()
     if ranges:
-        ranges.add(hashes, block)
+        ranges.add(count, block)
     return block
 
 
-def blocks(keys: int, seed: str, separator: str, ranges: Ranges | None) -> Iterator[bytes]:
+def blocks(keys: int, separator: str, ranges: Ranges | None) -> Iterator[bytes]:
     known = min(keys, len(KNOWN))
     yield known_block(known, separator, ranges)
     table = [f"{separator}{count_of((i + 0.5) / STEPS)}\n" for i in range(STEPS)]
     for first in range(0, keys - known, BLOCK_KEYS):
-        yield random_block(first, min(BLOCK_KEYS, keys - known - first), seed, table, separator, ranges)
+        yield random_block(first, min(BLOCK_KEYS, keys - known - first), table, separator, ranges)
 
 
 def main() -> None:
@@ -162,7 +145,6 @@ def main() -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--keys", type=tsv.natural, metavar="N", help="so many hashes")
     what.add_argument("--known", action="store_true", help="the well-known passwords in it instead, one a line")
-    parser.add_argument("--seed", default="0", metavar="X", help="any text (default: %(default)s)")
     parser.add_argument("--tsv", action="store_true", help="a tab instead of the colon, as blindfuse build reads it")
     parser.add_argument(
         "--ranges",
@@ -175,7 +157,7 @@ def main() -> None:
         tsv.write_blocks(f"{password}\n".encode() for password in KNOWN)
         return
     ranges = Ranges(known_hash("password")[:PREFIX_DIGITS]) if arguments.ranges else None
-    tsv.write_blocks(blocks(arguments.keys, arguments.seed, "\t" if arguments.tsv else ":", ranges))
+    tsv.write_blocks(blocks(arguments.keys, "\t" if arguments.tsv else ":", ranges))
     if ranges:
         with open(arguments.ranges, "w", encoding="utf-8") as file:
             json.dump(ranges.json(), file)

@@ -47,6 +47,7 @@ def senses(path):
         yield fields[0].replace("_", " "), fields[-count:]
 
 
+DATA = "/usr/share/wordnet"  # of the Debian package wordnet-base
 ELLIPSIS = " \u2026"
 
 
@@ -65,15 +66,12 @@ def shortened(meanings, size):
 
 
 def main():
-    parser = tsv.parser(__doc__, value_bytes=256)
-    parser.add_argument("--data", default="/usr/share/wordnet", metavar="DIR",
-                        help="where index.noun, data.noun and so on are (default: %(default)s)")
-    arguments = parser.parse_args()
+    arguments = tsv.parser(__doc__, value_bytes=256).parse_args()
 
     meanings = {}
     for suffix, label in PARTS_OF_SPEECH:
-        definition = definitions(os.path.join(arguments.data, f"data.{suffix}"))
-        for word, offsets in senses(os.path.join(arguments.data, f"index.{suffix}")):
+        definition = definitions(os.path.join(DATA, f"data.{suffix}"))
+        for word, offsets in senses(os.path.join(DATA, f"index.{suffix}")):
             first, *others = (definition[offset] for offset in offsets)
             meanings.setdefault(word, []).extend([f"{label} {first}", *others])
     tsv.write((word, shortened(meanings[word], arguments.value_bytes)) for word in sorted(meanings))

@@ -1,5 +1,5 @@
 // Keeps some of the answers while the load lasts. Decodes them after it, and compares them with the
-// expected values. For all threads.
+// expected values.
 //
 // A query that is sent again gets the same bytes again, as long as the epoch lasts. So one copy of
 // them is kept, and one decoded, however often they came.
@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "bench/load/query_pool.h"
-#include "bench/load/served_database.h"
 
 namespace blindfuse::load {
 
@@ -27,8 +26,6 @@ struct CheckResult {
 
 class AnswerCheck {
  public:
-  explicit AnswerCheck(BodyFormat format) : format_(format) {}
-
   // Takes the body of a success, the answer to request i of the pool. Answers to other pools than
   // the current one are not kept.
   void keep(const QueryPool& pool, size_t i, std::string body);
@@ -39,15 +36,10 @@ class AnswerCheck {
   CheckResult check(const ServedDatabase& served);
 
  private:
-  struct Variant {
-    std::string body;
-    uint64_t count = 0;
-  };
+  // To each request, how often each body came.
+  using Answers = std::map<size_t, std::map<std::string, uint64_t>>;
 
-  using Answers = std::map<size_t, std::vector<Variant>>;  // to each request
-
-  const BodyFormat format_;
-  std::mutex mutex_;
+  std::mutex mutex_;  // a change of the epoch has a thread of its own
   std::shared_ptr<const QueryPool> pool_;
   Answers answers_;
 };

@@ -1,9 +1,10 @@
 // Load on a server from many clients at once, and what they see of it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 
 #include "bench/load/measurement.h"
-#include "bench/load/report.h"
+#include "src/base/errors.h"
 #include "src/program/program.h"
 
 namespace blindfuse::load {
@@ -17,24 +18,45 @@ the secret, but they do tell that the same key was asked for again. Never load a
 that matter. What a server does takes the same time whatever is asked for.
 
 A look-up is of one key. If the database has requests for several keys, every query asks for as many
-as it can, or for --keys-per-request, each in a bucket of its own. A key that comes twice in a query
-is asked for once. A key for which no bucket is free is left out: it is counted, and not asked for.
-What a server does takes the same time for one key and for all.
+as it can, each in a bucket of its own. A key that comes twice in a query is asked for once. A key
+for which no bucket is free is left out: it is counted, and not asked for.
 
 Latency is that of a request: from its sending in the closed loop, from its arrival in the open
 loop, whether or not it could be sent then, so that a slow server does not hide behind clients that
 wait for it. Only what was answered with 200 is in it. Bytes are those of requests and answers with
-their heads, within TLS if there is any, without those of idle connections and slow senders.
+their heads, within TLS if there is any.
 
 Exit status: 0 done, 1 failed, answers were wrong or there were none, 2 misuse.)";
 
-void run(const Options& options) {
+// A folder for hints, unless one is named.
+struct TemporaryFolder {
+  explicit TemporaryFolder(Options& options) {
+    if (!options.cache.empty()) return;
+    std::string name = std::filesystem::temp_directory_path() / "blindfuse-load-XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) {
+      throw InputError("cannot make " + name + "; name a folder for the hints with --cache");
+    }
+    options.cache = path = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path.empty()) std::filesystem::remove_all(path, ignored);
+  }
+
+  std::filesystem::path path;
+};
+
+void run(Options options) {
   check_options(options);
+  const TemporaryFolder temporary(options);
   const Measurement measured = measure(options);
+  // For people a figure a line.
   if (options.json) {
-    std::puts(report_json(options, measured).dump().c_str());
+    std::puts(measured.figures.dump().c_str());
   } else {
-    print_table(options, measured);
+    for (const auto& [name, value] : measured.figures.items()) {
+      std::printf("%-20s %s\n", name.c_str(), value.dump().c_str());
+    }
   }
   std::fflush(stdout);
   if (!report_trouble(measured)) throw ExitStatus{kExitFailed};

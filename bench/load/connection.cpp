@@ -2,14 +2,12 @@
 
 #include <blindfuse/errors.h>
 
-#include <algorithm>
 #include <boost/asio/connect.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
 #include <charconv>
 #include <limits>
 
@@ -21,8 +19,6 @@ namespace {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
-
-constexpr size_t kReadBytesMax = 65'536;
 
 // The first of the host's addresses that a server listens at.
 asio::ip::tcp::endpoint look_up(const Url& url) {
@@ -52,44 +48,16 @@ asio::ssl::context tls_context(const std::string& ca_file) {
 
 }  // namespace
 
-Endpoint::Endpoint(const Target& target, const std::string& ca_file, const std::string& from)
-    : host_(target.url.host) {
-  if (target.socket.empty()) {
-    address_ = look_up(target.url);
-  } else {
-    address_ = asio::local::stream_protocol::endpoint(target.socket);
-  }
+Endpoint::Endpoint(const Url& url, const std::string& ca_file, const std::string& from)
+    : host_(url.host), address_(look_up(url)) {
   if (!from.empty()) {
     error_code error;
     const auto address = asio::ip::make_address(from, error);
     if (error) throw UsageError("--from " + from + " is not an address");
     from_ = asio::ip::tcp::endpoint(address, 0);
   }
-  if (target.url.secure) tls_.emplace(tls_context(ca_file));
+  if (url.secure) tls_.emplace(tls_context(ca_file));
 }
-
-ResponseReader::ResponseReader(bool keep_body) : keep_body_(keep_body) {
-  // None, but Boost 1.74 refuses every Content-Length when it is told so with boost::none, and says
-  // it only where a head comes without a byte of its body.
-  body_limit(std::numeric_limits<uint64_t>::max());
-  eager(true);
-}
-
-void ResponseReader::on_field_impl(http::field name, Text, Text value, error_code&) {
-  if (name != http::field::retry_after) return;
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(value.begin(), value.end(), number);
-  if (error == std::errc() && end == value.end()) retry_after_s = number;
-}
-
-size_t ResponseReader::on_body_impl(Text bytes, error_code& error) {
-  error = {};
-  if (keep_body_) body.append(bytes.data(), bytes.size());
-  return bytes.size();
-}
-
-Connection::Connection(asio::io_context& io, Endpoint& endpoint)
-    : endpoint_(endpoint), socket_(io) {}
 
 Awaitable<void> Connection::open() {
   close();
@@ -100,8 +68,7 @@ Awaitable<void> Connection::open() {
     socket_.bind(*endpoint_.from_);
   }
   co_await socket_.async_connect(endpoint_.address_, use_awaitable);
-  error_code not_for_unix_sockets;
-  socket_.set_option(asio::ip::tcp::no_delay(true), not_for_unix_sockets);
+  socket_.set_option(asio::ip::tcp::no_delay(true));
   if (!endpoint_.tls_) co_return;
   tls_ = std::make_unique<asio::ssl::stream<Socket&>>(socket_, *endpoint_.tls_);
   error_code is_name;
@@ -111,51 +78,30 @@ Awaitable<void> Connection::open() {
   co_await tls_->async_handshake(asio::ssl::stream_base::client, use_awaitable);
 }
 
-Awaitable<void> Connection::write(std::string_view bytes) {
-  const auto buffer = asio::buffer(bytes.data(), bytes.size());
-  if (tls_) {
-    co_await asio::async_write(*tls_, buffer, use_awaitable);
-  } else {
-    co_await asio::async_write(socket_, buffer, use_awaitable);
-  }
+template <typename Stream>
+Awaitable<Response> Connection::ask_over(Stream& stream, std::string_view request) {
+  co_await asio::async_write(stream, asio::buffer(request.data(), request.size()), use_awaitable);
+  http::response_parser<http::string_body> parser;
+  // There is no limit, but Boost 1.74 refuses every Content-Length when it is told so with
+  // boost::none.
+  parser.body_limit(std::numeric_limits<uint64_t>::max());
+  Response response;
+  response.byte_count = co_await http::async_read(stream, input_, parser, use_awaitable);
+  auto& message = parser.get();
+  response.status = message.result_int();
+  const std::string retry(message[http::field::retry_after]);
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(retry.data(), retry.data() + retry.size(), number);
+  if (!retry.empty() && error == std::errc() && *end == '\0') response.retry_after_s = number;
+  response.body = std::move(message.body());
+  // No request is outstanding, so bytes after the response are an error of the server.
+  if (!message.keep_alive() || input_.size() > 0) close();
+  co_return response;
 }
 
-size_t Connection::write_now(std::string_view bytes) {
-  if (tls_) return 0;
-  const ssize_t sent =
-      send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  return sent < 0 ? 0 : static_cast<size_t>(sent);
-}
-
-Awaitable<void> Connection::read(ResponseReader& response) {
-  bool is_whole = false;
-  while (!is_whole) {
-    const size_t count = co_await receive();
-    is_whole = take(response, count);
-  }
-}
-
-Awaitable<size_t> Connection::receive() {
-  const auto room = input_.prepare(read_bytes_);
-  auto token = asio::redirect_error(use_awaitable, error_);
-  return tls_ ? tls_->async_read_some(room, token) : socket_.async_read_some(room, token);
-}
-
-bool Connection::take(ResponseReader& response, size_t count) {
-  input_.commit(count);
-  response.byte_count += count;
-  if (count == read_bytes_) read_bytes_ = std::min(2 * read_bytes_, kReadBytesMax);
-  if (error_ == asio::error::eof && response.got_some()) {
-    response.put_eof(error_);
-  } else if (!error_) {
-    input_.consume(response.put(input_.data(), error_));
-    if (error_ == http::error::need_more) return false;
-  }
-  if (error_) throw boost::system::system_error(error_);
-  if (!response.is_done()) return false;
-  // What follows an answer belongs to nothing.
-  if (!response.keep_alive() || input_.size() > 0) close();
-  return true;
+Awaitable<Response> Connection::ask(std::string_view request) {
+  if (tls_) co_return co_await ask_over(*tls_, request);
+  co_return co_await ask_over(socket_, request);
 }
 
 bool Connection::has_input() {

@@ -1,22 +1,23 @@
-// A whole measurement: the load, the server's own figures, and the checks.
+// A whole measurement: the load, what it counted, and the checks of its answers.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
-#include "bench/load/answer_check.h"
-#include "bench/load/options.h"
-#include "bench/load/window.h"
+#include "bench/load/load.h"
 
 namespace blindfuse::load {
 
 struct Measurement {
-  nlohmann::json database;  // facts of it: matrix_bytes and others
   Window window;
-  nlohmann::json server;  // what server_figures() gives, or null
-  CheckResult checks;     // of all the load, warming up included
+  CheckResult checks;              // of all the load, warming up included
+  nlohmann::ordered_json figures;  // for programs: one flat object except for latency_ms and errors
 };
 
 // Takes as long as the options say. Throws the errors of reading files and of the client library.
 Measurement measure(const Options& options);
+
+// Writes mismatches, or that there was no answer at all, to standard error. Returns true if there
+// was neither.
+bool report_trouble(const Measurement& measured);
 
 }  // namespace blindfuse::load

@@ -4,41 +4,49 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <string>
 #include <vector>
 
-#include "bench/probes/probes.h"
+#include "bench/cuda/command_line.h"
+#include "bench/probes/probe.h"
+#include "bench/probes/tile_walk.h"
 #include "src/base/errors.h"
-#include "src/program/program.h"
 
 namespace blindfuse::probes {
 namespace {
 
+// In the order in which they run; copies and loads of 128 x 128 bytes that lie together, or in
+// columns of 131,072 rows.
+constexpr struct {
+  const char* name;
+  void (*run)(Probe& probe);
+} kProbes[] = {
+    {"ldg-contiguous", [](Probe& probe) { probe_loads(probe, kPieceBytes); }},
+    {"ldg-131k", [](Probe& probe) { probe_loads(probe, 131'072); }},
+    {"tma-contiguous", [](Probe& probe) { probe_tensor_copies(probe, kPieceBytes); }},
+    {"tma-131k", [](Probe& probe) { probe_tensor_copies(probe, 131'072); }},
+    {"limbs", probe_limb_reads},
+    {"reductions", probe_reductions},
+    {"wgmma", probe_products},
+};
+
 std::vector<std::string> names() {
   std::vector<std::string> names;
-  for (const ProbeKind& kind : probe_kinds()) names.emplace_back(kind.name);
+  for (const auto& each : kProbes) names.emplace_back(each.name);
   return names;
 }
 
 void run(const ProbeOptions& options) {
   Probe probe(options);
-  for (const ProbeKind& kind : probe_kinds()) {
-    const bool is_wanted =
-        options.probes.empty() || std::ranges::count(options.probes, kind.name) > 0;
-    if (!is_wanted) continue;
-    probe.begin(kind.name);
-    kind.run(probe);
+  for (const auto& each : kProbes) {
+    if (!options.probes.empty() && std::ranges::count(options.probes, each.name) == 0) continue;
+    probe.begin(each.name);
+    each.run(probe);
     probe.end();
   }
   if (!probe.all_right()) {
     throw ResourceError("what the device computed is not right, as the lines above say");
   }
-}
-
-int fail(const char* what, int status = kExitFailed) {
-  std::fprintf(stderr, "blindfuse-bench-probes: %s\n", what);
-  return status;
 }
 
 }  // namespace
@@ -56,30 +64,11 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "For which the largest products go on")
       ->check(CLI::Range(0.0, 3'600.0))
       ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "Repetitions, of which the median counts")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--device", options.device, "The CUDA device, counted from 0")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
   app.add_option("--json-file", options.json_file, "Write the lines there, too");
   app.add_flag("--list", lists, "Print the probes' names, and nothing else");
   app.callback([&] {
     if (!lists) return run(options);
     for (const std::string& name : names()) std::puts(name.c_str());
   });
-  try {
-    app.parse(argc, argv);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-      return fail("cannot write to standard output");
-    }
-    return 0;
-  } catch (const CLI::Success& asked) {  // --help
-    return app.exit(asked);
-  } catch (const CLI::ParseError& error) {
-    app.exit(error);
-    return kExitUsageError;
-  } catch (const std::exception& error) {
-    return fail(error.what());
-  }
+  return bench::parse_and_run(app, argc, argv);
 }

@@ -10,20 +10,21 @@
 
 namespace blindfuse::probes {
 
-ProbedDevice::ProbedDevice(int number) {
-  const std::string why_not = why_no_cuda_device(number);
+ProbedDevice::ProbedDevice() {
+  constexpr int kNumber = 0;
+  const std::string why_not = why_no_cuda_device(kNumber);
   if (!why_not.empty()) throw ResourceError("there is no GPU to measure: " + why_not);
-  BLINDFUSE_CUDA(cudaSetDevice(number));
-  name = cuda_device_name(number);
+  BLINDFUSE_CUDA(cudaSetDevice(kNumber));
+  name = cuda_device_name(kNumber);
   int processors = 0, threads = 0;
-  BLINDFUSE_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, number));
-  BLINDFUSE_CUDA(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, number));
-  BLINDFUSE_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number));
+  BLINDFUSE_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, kNumber));
+  BLINDFUSE_CUDA(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, kNumber));
+  BLINDFUSE_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, kNumber));
   processor_count = static_cast<uint32_t>(processors);
   threads_a_processor = static_cast<uint32_t>(threads);
 }
 
-Probe::Probe(const ProbeOptions& options) : options_(options), device_(options.device) {
+Probe::Probe(const ProbeOptions& options) : options_(options) {
   if (options.json_file.empty()) return;
   json_file_.open(options.json_file);
   if (!json_file_) throw InputError("cannot write " + options.json_file);

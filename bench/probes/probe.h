@@ -1,4 +1,4 @@
-// The parts that every probe has: the device, and lines of JSON for its findings.
+// The probes, and the parts that each has: the device, and lines of JSON for its findings.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,13 @@ namespace blindfuse::probes {
 struct ProbeOptions {
   std::vector<std::string> probes;  // none: all of them
   double seconds = 10;              // for which the largest products go on
-  unsigned rounds = 5;              // repetitions of everything else, of which the median counts
-  int device = 0;
   std::string json_file;
 };
 
 // The description of a device, which is then the current one.
 struct ProbedDevice {
-  // Throws ResourceError when it cannot be used.
-  explicit ProbedDevice(int number);
+  // The first one. Throws ResourceError when it cannot be used.
+  ProbedDevice();
 
   std::string name;
   uint32_t processor_count = 0;
@@ -45,7 +43,8 @@ class Probe {
   template <typename Start>
   double seconds(const Start& start) {
     std::vector<double> all;
-    for (unsigned i = 0; i <= options_.rounds; ++i) {
+    constexpr int kRounds = 5;
+    for (int i = 0; i <= kRounds; ++i) {
       const double taken = stopwatch_.seconds(stream_, start);
       if (i > 0) all.push_back(taken);
     }
@@ -83,5 +82,20 @@ class Probe {
   unsigned wrong_ = 0;
   bool all_right_ = true;
 };
+
+// The probes. Each measures the device's limit for one of the operations that kernels use, checks
+// its results, and says in its lines whether they are right. They throw CUDA's errors.
+
+// Bandwidth of reads against bytes in flight, of memory whose columns lie `pitch` bytes apart: by
+// loads, and by the tensor memory accelerator.
+void probe_loads(Probe& probe, uint64_t pitch);
+void probe_tensor_copies(Probe& probe, uint64_t pitch);
+// Reads by all blocks of the same bytes, as many as limbs have.
+void probe_limb_reads(Probe& probe);
+// Products of operands in shared memory, with 16 to 256 columns; then for options().seconds with
+// 256, in parts, so that clocks under power are seen.
+void probe_products(Probe& probe);
+// Additions to products.
+void probe_reductions(Probe& probe);
 
 }  // namespace blindfuse::probes

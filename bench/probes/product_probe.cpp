@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/probes/probe.h"
 #include "bench/probes/probe_kernels.h"
-#include "bench/probes/probes.h"
 #include "bench/probes/shared_product.h"
 #include "cuda/device/check.h"
 #include "cuda/device/memory.h"

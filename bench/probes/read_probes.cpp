@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "bench/probes/probe.h"
 #include "bench/probes/probe_kernels.h"
-#include "bench/probes/probes.h"
 #include "bench/probes/tensor_shape.h"
 #include "cuda/device/check.h"
 #include "cuda/device/memory.h"

@@ -1,8 +1,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/probes/probe.h"
 #include "bench/probes/probe_kernels.h"
-#include "bench/probes/probes.h"
 #include "cuda/device/check.h"
 #include "cuda/device/memory.h"
 

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "cuda/device/stream.h"
-#include "src/arithmetic/ring/twiddles.h"
+#include "src/arithmetic/ring/ntt.h"
 
 namespace blindfuse {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/engine/pack_maker.h"
+#include "src/engine/engine_maker.h"
 
 namespace blindfuse {
 

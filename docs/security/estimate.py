@@ -11,7 +11,7 @@ attack, and that of Arora and Ge with Groebner bases (arora-gb), which takes adv
 "ternary_lwe-1288" has that set with the errors of the others.
 
 A number of bits is the logarithm of the operations that an attack takes. "bits" of a set is the least of its attacks, rounded
-down. tests/docs/security_test.py compares PARAMETERS.md and the source with this output."""
+down. tests/docs/security_test.py compares the source with this output."""
 import argparse
 import datetime
 import json

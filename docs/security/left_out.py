@@ -52,7 +52,7 @@ def log2_coverings(n, j):
 
 
 def usual_bucket_count(key_count):
-    """As src/arithmetic/batch_code.h has it."""
+    """As src/arithmetic/layout.h has it."""
     if key_count <= 16:
         return min(2 * key_count + 8, 32)
     return min(2 * key_count, max((3 * key_count + 1) // 2, 96))

@@ -1,4 +1,4 @@
-#include "host/commands/api_key.h"
+#include "host/commands/commands.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

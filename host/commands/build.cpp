@@ -1,4 +1,4 @@
-#include "host/commands/build.h"
+#include "host/commands/commands.h"
 
 #include <malloc.h>
 #include <CLI/CLI.hpp>
@@ -7,24 +7,22 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "host/commands/cost_options.h"
 #include "host/commands/device_limit.h"
 #include "host/commands/input_options.h"
 #include "host/commands/layout_options.h"
-#include "host/commands/layout_table.h"
+#include "host/commands/manifest_report.h"
 #include "host/commands/plan_report.h"
-#include "host/commands/signature_report.h"
 #include "host/publish/database_builder.h"
 #include "host/publish/dry_run.h"
-#include "host/publish/shard_counts.h"
+#include "host/publish/shard_plan.h"
 #include "host/publish/signing_key.h"
 #include "src/base/errors.h"
 #include "src/base/hex.h"
 #include "src/program/amount.h"
 #include "src/program/command_line.h"
+#include "src/program/help_formatter.h"
 #include "src/program/log.h"
 
 namespace blindfuse {
@@ -34,7 +32,6 @@ struct BuildCommand {
   InputChoices input;
   std::string output;
   LayoutOptions layout;
-  CostOptions cost;
   std::string signing_key;  // the file; empty: none
   bool drop_signature = false;
   uint32_t value_room = 0;
@@ -227,16 +224,12 @@ BuildOptions options_of(const BuildCommand& command) {
   options.allow_padding = command.allow_padding;
   options.engine = command.engine;
   options.thread_count = command.thread_count;
-  options.on_planned = [asked = command.lookups->count() > 0,
-                        prefers = command.cost.prefer.has_value()](const BuildReport& report) {
+  options.on_planned = [asked = command.lookups->count() > 0](const BuildReport& report) {
     log_plan(report);
     warn_of_uneven_shards(report);
-    if (!report.layout_kept) return;
-    for (const auto& [is_given, name] :
-         {std::pair(asked, "--lookups-per-client"), std::pair(prefers, "--prefer")}) {
-      if (!is_given) continue;
-      log_warning("{} counts only for a new directory or with --fresh: the layout is kept", name);
-    }
+    if (!report.layout_kept || !asked) return;
+    log_warning(
+        "--lookups-per-client counts only for a new directory or with --fresh: the layout is kept");
   };
   return options;
 }
@@ -249,27 +242,21 @@ void keep_freed_memory() {
 }
 
 // The fullest shard of a new database is an estimate, since its salt will be random.
-void run_dry(const BuildCommand& command, BuildOptions options) {
-  // Which layouts compete; the report has rates for the choice.
-  if (command.cost.prefer) options.wish = PlanWish{};
+void run_dry(const BuildCommand& command, const BuildOptions& options) {
   PlanQuestion question;
-  question.rates = command.cost.rates();  // before the input is read, which may take minutes
-  question.rates_file = command.cost.rates_file;
   const DryRun found = dry_run(command.input.open(command.layout.index), command.output, options);
   question.request = found.request;
   question.longest_value = found.survey.longest_value;
   question.levels_fixed = command.layout.levels.has_value();
-  question.prefer = command.cost.prefer;
   question.kept = found.kept;
   question.why_not_kept = found.why_not_kept;
-  report_plans(question, command.json);
+  report_plan(question, command.json);
 }
 
 void run_build(const BuildCommand& command) {
   keep_freed_memory();
   BuildOptions options = options_of(command);  // its UsageError comes before any source
-  if (command.dry_run) return run_dry(command, std::move(options));
-  options.wish = command.cost.wish();
+  if (command.dry_run) return run_dry(command, options);
   std::optional<SigningKey> signing_key;
   if (!command.signing_key.empty()) {
     options.signing_key = &signing_key.emplace(SigningKey::read(command.signing_key));
@@ -324,8 +311,23 @@ void add_build_command(CLI::App& program) {
       ->excludes(sign);
   options->input.add_to(*command);
   options->layout.add_to(*command);
-  options->cost.add_to(*command);
-  command->option_defaults()->group("Layout and security");
+  command->option_defaults()->group("Options");
+  options->lookups = command->get_option("--lookups-per-client");
+  command->add_flag("--fresh", options->fresh,
+                    "Build everything again, with a new salt, seed and layout, whatever was there "
+                    "before. Clients download everything again");
+  command->add_flag("--allow-shrink", options->allow_shrink,
+                    "Build even if more than half of the keys are gone");
+  command->add_flag("--dry-run", options->dry_run,
+                    "Read the input, and recommend a layout as plan does. Nothing is built");
+  command
+      ->add_option(
+          "--engine", options->engine,
+          "Engine: auto, cpu, cpu:KERNEL, cuda, cuda:KERNEL; the last two also with @DEVICE")
+      ->type_name("ENGINE")
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "Print the report as JSON");
+  command->option_defaults()->group("Other options" + std::string(kAdvanced));
   command
       ->add_option("--value-room", options->value_room,
                    "Room for values of this length in every record, even if all are shorter now. A "
@@ -334,24 +336,9 @@ void add_build_command(CLI::App& program) {
       ->transform(byte_units())
       ->check(CLI::Range(0u, kValueBytesMax))
       ->capture_default_str();
-  command->option_defaults()->group("Options");
-  options->lookups = command->get_option("--lookups-per-client");
-  command->add_flag("--fresh", options->fresh,
-                    "Build everything again, with a new salt, seed and layout, whatever was there "
-                    "before. Clients download everything again");
-  command->add_flag("--allow-shrink", options->allow_shrink,
-                    "Build even if more than half of the keys are gone");
   command->add_flag("--allow-padding", options->allow_padding,
                     "Build even if the room for the longest value makes the database more than ten "
                     "times as large as the input, and larger than 10 MB");
-  command->add_flag("--dry-run", options->dry_run,
-                    "Read the input, and show the layouts as plan does. Nothing is built");
-  command
-      ->add_option(
-          "--engine", options->engine,
-          "Engine: auto, cpu, cpu:KERNEL, cuda, cuda:KERNEL; the last two also with @DEVICE")
-      ->type_name("ENGINE")
-      ->capture_default_str();
   command
       ->add_option("--threads", options->thread_count,
                    "Number of threads; 0: one for each processor that the process may use, within "
@@ -359,7 +346,6 @@ void add_build_command(CLI::App& program) {
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
   options->limit.add_to(*command);
-  command->add_flag("--json", options->json, "Print the report as JSON");
   command->callback([options] { run_build(*options); });
 }
 

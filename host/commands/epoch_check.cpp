@@ -5,7 +5,6 @@
 #include "host/engines/canary_response.h"
 #include "src/arithmetic/second_level_spec.h"
 #include "src/protocol/public_polynomials.h"
-#include "src/protocol/second_level_polynomials.h"
 #include "src/system/random.h"
 
 namespace blindfuse {

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "src/program/command_line.h"
+#include "src/program/help_formatter.h"
 
 namespace blindfuse {
 namespace {
@@ -14,19 +15,19 @@ void add_source_options(CLI::App& command, SourceOptions& source) {
               {"ndjson", SourceFormat::kNdjson},
               {"sqlite", SourceFormat::kSqlite}},
              "Format of the inputs (default: by the file's name)");
-  command.add_option("--key-column", source.key_column, "CSV: name of the column of keys")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command.add_option("--value-column", source.value_column, "CSV: name of the column of values")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command.add_option("--key-field", source.key_field, "NDJSON: name of the member with the key")
+  command
+      .add_option("--key-column", source.key_column,
+                  "Name of the key's column in CSV, and of its member in NDJSON")
       ->type_name("NAME")
       ->capture_default_str();
   command
-      .add_option("--value-field", source.value_field, "NDJSON: name of the member with the value")
+      .add_option("--value-column", source.value_column,
+                  "Name of the value's column in CSV, and of its member in NDJSON")
       ->type_name("NAME")
       ->capture_default_str();
+  // These two go with 0.5.0.
+  add_former_name(command, "--key-field", "--key-column");
+  add_former_name(command, "--value-field", "--value-column");
   command
       .add_option("--sqlite-query", source.sqlite_query,
                   "SQLite: a SELECT statement with two columns, key and value")
@@ -52,6 +53,13 @@ CLI::Option* InputChoices::add_files_to(CLI::App& command) {
 void InputChoices::add_to(CLI::App& command) {
   command.option_defaults()->group("Input");
   add_source_options(command, source);
+  add_choice(
+      command, "--on-duplicate", input.on_duplicate,
+      {{"error", DuplicatePolicy::kError},
+       {"first", DuplicatePolicy::kFirst},
+       {"last", DuplicatePolicy::kLast}},
+      "What to do when a key comes twice: fail, or keep its first or last value (default: error)");
+  command.option_defaults()->group("Input" + std::string(kAdvanced));
   command.add_option("--value-bytes-max", input.value_bytes_max, "Longest value allowed, in bytes")
       ->type_name("BYTES")
       ->transform(byte_units())
@@ -60,12 +68,6 @@ void InputChoices::add_to(CLI::App& command) {
   add_choice(command, "--long-values", input.long_values,
              {{"error", LongValues::kError}, {"truncate", LongValues::kTruncate}},
              "What to do with a longer value (default: error)");
-  add_choice(
-      command, "--on-duplicate", input.on_duplicate,
-      {{"error", DuplicatePolicy::kError},
-       {"first", DuplicatePolicy::kFirst},
-       {"last", DuplicatePolicy::kLast}},
-      "What to do when a key comes twice: fail, or keep its first or last value (default: error)");
   command.option_defaults()->group("Options");
 }
 

@@ -1,4 +1,4 @@
-#include "host/commands/inspect.h"
+#include "host/commands/commands.h"
 
 #include <sys/stat.h>
 
@@ -13,9 +13,8 @@
 
 #include "host/commands/device_limit.h"
 #include "host/commands/epoch_check.h"
-#include "host/commands/layout_table.h"
+#include "host/commands/manifest_report.h"
 #include "host/commands/sample_check.h"
-#include "host/commands/signature_report.h"
 #include "host/database/directory.h"
 #include "host/database/loaded_database.h"
 #include "host/server/serving/batch_scheduler.h"

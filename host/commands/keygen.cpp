@@ -1,4 +1,4 @@
-#include "host/commands/keygen.h"
+#include "host/commands/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>

@@ -5,6 +5,8 @@
 
 #include "src/arithmetic/layout.h"
 #include "src/base/errors.h"
+#include "src/program/command_line.h"
+#include "src/program/help_formatter.h"
 
 namespace blindfuse {
 namespace {
@@ -32,8 +34,6 @@ std::string defaults() {
 }  // namespace
 
 void LayoutOptions::add_to(CLI::App& command) {
-  std::vector<std::string> names;
-  for (const LweParams& set : lwe_params()) names.emplace_back(set.name);
   command.option_defaults()->group("Layout and security");
   command.add_flag("--index", index,
                    "Make a database whose keys are numbers: the position in the input, from 0");
@@ -43,23 +43,43 @@ void LayoutOptions::add_to(CLI::App& command) {
                   "a small number makes the hint small")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))
       ->capture_default_str();
-  command.add_option("--shards", shard_count, "Number of shards (default: chosen from the size)")
-      ->check(CLI::Range(1u, kShardCountMax));
-  command
-      .add_option(
-          "--arity", arity,
-          "Rows of a key in the filter. 4 gives a smaller matrix and a longer build (default: 3)")
-      ->check(CLI::IsMember({3u, 4u}));
   command
       .add_option(
           "--mode", mode_choice,
           "hint: clients download the hints of all shards once an epoch; look-ups are smaller; "
           "secrecy rests on LWE. packed: clients download masks instead; each query carries a "
           "packing key of 24 KiB; secrecy rests on ring LWE and circular security. auto: the mode "
-          "that costs a client fewer bytes, but packed only if "
-          "its tables take at most 256 MiB or no more than the matrix")
+          "that costs a client fewer bytes, but packed only if its tables take at most 256 MiB or "
+          "no more than the matrix")
       ->check(CLI::IsMember(std::vector<std::string>{"auto", "hint", "packed"}))
       ->capture_default_str();
+  command
+      .add_option(
+          "--keys-per-request", keys_per_request,
+          "Keys that a client looks up with one request. A key then costs fewer bytes and less "
+          "time of the server, which keeps three copies of every record. A request for one key "
+          "costs as much as a full one. 2 and more imply --mode packed, and one level. Without "
+          "this option, a new database is for 1 key, and an update keeps the number")
+      ->check(CLI::Range(1u, kKeysPerRequestMax));
+  add_advanced_to(command);
+  command.option_defaults()->group("Options");
+  add_removed_option(
+      command, "--prefer",
+      "`blindfuse plan` shows the options of layouts with fewer bytes, more look-ups "
+      "or less memory: build with those");
+  add_removed_option(command, "--rates",
+                     "times are those of the machine that plans: run `blindfuse plan` on the one "
+                     "that will serve");
+  add_removed_option(command, "--calibrate",
+                     "`blindfuse plan` measures the rates of the machine each time: leave it out");
+}
+
+void LayoutOptions::add_advanced_to(CLI::App& command) {
+  std::vector<std::string> names;
+  for (const LweParams& set : lwe_params()) names.emplace_back(set.name);
+  command.option_defaults()->group("Layout and security" + std::string(kAdvanced));
+  command.add_option("--shards", shard_count, "Number of shards (default: chosen from the size)")
+      ->check(CLI::Range(1u, kShardCountMax));
   command
       .add_option(
           "--levels", levels,
@@ -71,13 +91,9 @@ void LayoutOptions::add_to(CLI::App& command) {
                    "level takes fewer key switches. For records of up to 512 bytes");
   command
       .add_option(
-          "--keys-per-request", keys_per_request,
-          "Keys that a client looks up with one request. A key then costs fewer bytes and less "
-          "time of the server, which keeps three copies of every record. A request for one key "
-          "costs as much as a full one. 2 and more imply --mode packed, and one level. Without "
-          "this "
-          "option, a new database is for 1 key, and an update keeps the number")
-      ->check(CLI::Range(1u, kKeysPerRequestMax));
+          "--arity", arity,
+          "Rows of a key in the filter. 4 gives a smaller matrix and a longer build (default: 3)")
+      ->check(CLI::IsMember({3u, 4u}));
   command
       .add_option("--params", params,
                   "Parameter set. It fixes the mode, too (default: " + defaults() + ")")
@@ -94,7 +110,6 @@ void LayoutOptions::add_to(CLI::App& command) {
       ->check(CLI::Range(9u, 32u));
   command.add_option("--hint-bits", hint_bits, "Bits kept of each word of a hint or mask")
       ->check(CLI::Range(16u, 32u));
-  command.option_defaults()->group("Options");
 }
 
 std::optional<Mode> LayoutOptions::mode() const {

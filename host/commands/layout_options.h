@@ -45,6 +45,7 @@ struct LayoutOptions {
   void apply_to(BuildOptions& options) const;
 
  private:
+  void add_advanced_to(CLI::App& command);
   void check_keys_per_request() const;
 };
 

@@ -1,4 +1,4 @@
-#include "host/commands/plan.h"
+#include "host/commands/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "host/commands/cost_options.h"
 #include "host/commands/input_options.h"
 #include "host/commands/layout_options.h"
 #include "host/commands/plan_report.h"
@@ -25,7 +24,6 @@ struct PlanOptions {
   std::optional<uint32_t> value_bytes;
   bool fixed_values = false;
   LayoutOptions layout;
-  CostOptions cost;
   bool json = false;
 };
 
@@ -69,11 +67,6 @@ void run_plan(const PlanOptions& options) {
   options.layout.apply_to(build);
   build.input = options.input.options(options.layout.index);
   PlanQuestion question;
-  question.prefer = options.cost.prefer;
-  question.rates = options.cost.rates();  // before the input is read, which may take minutes
-  question.rates_file = options.cost.rates_file;
-  // Which layouts compete; the report has rates for the choice.
-  if (question.prefer) build.wish = PlanWish{};
   if (options.input.files.empty()) {
     const Survey survey = given_sizes(options);
     question.request = plan_request(build, survey);
@@ -85,7 +78,7 @@ void run_plan(const PlanOptions& options) {
     if (found.truncated_values > 0) log_info("values cut: {}", found.truncated_values);
   }
   question.levels_fixed = options.layout.levels.has_value();
-  report_plans(question, options.json);
+  report_plan(question, options.json);
 }
 
 }  // namespace
@@ -94,11 +87,11 @@ void add_plan_command(CLI::App& program) {
   auto options = std::make_shared<PlanOptions>();
   CLI::App* command = program.add_subcommand(
       "plan",
-      "Show the layouts for a number of keys and a length of values, or for files of pairs, and "
-      "what each costs.");
+      "Recommend a layout for a number of keys and a length of values, or for files of pairs, and "
+      "show what it costs and what others there are.");
   command->footer(
       "Examples:\n  blindfuse plan --keys 1000000 --value-bytes 256\n"
-      "  blindfuse plan words.tsv --prefer balanced");
+      "  blindfuse plan words.tsv --lookups-per-client 1000");
   options->input.add_files_to(*command);
   command->option_defaults()->group("Database");
   command
@@ -115,7 +108,6 @@ void add_plan_command(CLI::App& program) {
   command->add_flag("--fixed-values", options->fixed_values, "All values have exactly this length");
   options->input.add_to(*command);
   options->layout.add_to(*command);
-  options->cost.add_to(*command);
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->callback([options] { run_plan(*options); });
 }

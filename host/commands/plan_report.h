@@ -1,28 +1,31 @@
-// Prints what `plan` and `build --dry-run` have to say: the layouts to choose from, which one is
-// chosen, and what each costs.
+// The answer of `plan` and `build --dry-run`: the layout that a build takes, with its cost, and the
+// few others that an operator may want instead.
 #pragma once
 
+#include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
-#include "host/publish/plan_chooser.h"
+#include "host/engines/core_rates.h"
 #include "host/publish/planner.h"
-#include "host/publish/rates.h"
 
 namespace blindfuse {
 
 struct PlanQuestion {
-  PlanRequest request;  // for plan_kinds()
+  PlanRequest request;  // for plan_modes()
   uint32_t longest_value = 0;
-  bool levels_fixed = false;  // by the operator
-  std::optional<Preference> prefer;
-  Rates rates;
-  std::string rates_file;      // empty: those of this machine
+  bool levels_fixed = false;   // by the operator
   std::optional<Layout> kept;  // what a build would keep instead
   std::string why_not_kept;    // if there is something to keep
 };
 
-// On standard output, for people or as JSON. Throws the errors of plan_kinds().
-void report_plans(const PlanQuestion& question, bool as_json);
+// rates: of the machine that will serve. Both throw the errors of plan_modes().
+std::string plan_text(const PlanQuestion& question, const CoreRates& rates);
+nlohmann::json plan_json(const PlanQuestion& question, const CoreRates& rates);
+
+// Measures the rates of this machine, which takes a second or two, and prints the answer on
+// standard output. Warns on the log if this machine's memory cannot hold what a server keeps.
+void report_plan(const PlanQuestion& question, bool as_json);
 
 }  // namespace blindfuse

@@ -1,4 +1,4 @@
-#include "host/commands/self_test.h"
+#include "host/commands/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "host/commands/serve.h"
+#include "host/commands/commands.h"
 
 #include <malloc.h>
 

@@ -2,13 +2,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <thread>
 
 #include "host/commands/input_options.h"
+#include "host/server/routes/page.h"
 #include "src/base/errors.h"
 #include "src/program/command_line.h"
-#include "src/program/config_file.h"
+#include "src/program/help_formatter.h"
 
 namespace blindfuse {
 namespace {
@@ -70,9 +72,7 @@ void ServeOptions::add_to(CLI::App& command) {
           "and draining. An address other than loopback or a UNIX socket gives metrics and "
           "health only")
       ->type_name("ADDRESS");
-  // Goes with 0.4.0.
-  command.add_option("--metrics-listen", metrics_listen_, "The former name of --admin-listen")
-      ->group("");
+  add_removed_option(command, "--metrics-listen", "--admin-listen takes its place");
   command
       .add_option(
           "--ready-file", service.ready_file,
@@ -100,6 +100,7 @@ void ServeOptions::add_engine_options(CLI::App& command) {
                   "within the CPU limit of its control group")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
+  command.option_defaults()->group("Engine and epochs" + std::string(kAdvanced));
   command
       .add_option("--grace-seconds", grace_seconds_,
                   "How long an epoch is still served after a new one has replaced it")
@@ -120,7 +121,7 @@ void ServeOptions::add_engine_options(CLI::App& command) {
 }
 
 void ServeOptions::add_queue_options(CLI::App& command) {
-  command.option_defaults()->group("Limits");
+  command.option_defaults()->group("Limits" + std::string(kAdvanced));
   command
       .add_option("--batch-max", service.batches.batch_max,
                   "Most queries that the engine answers in one pass over the database")
@@ -137,13 +138,6 @@ void ServeOptions::add_queue_options(CLI::App& command) {
           "Most queries in one request; at most --queue-max. Without this option: 16, and 1 where "
           "a query asks for several keys")
       ->check(CLI::Range(1u, 65'536u));
-  command
-      .add_option("--client-queries-per-minute-max", service.batches.client_queries_per_minute_max,
-                  "Most queries a minute of one client: of an API key, or without API keys of an "
-                  "IPv4 address or the first 64 bits of an IPv6 address. Further ones get status "
-                  "429. 0: no limit")
-      ->check(CLI::Range(uint64_t{0}, uint64_t{60'000'000}))
-      ->capture_default_str();
   command
       .add_option("--timeout-ms", timeout_ms_,
                   "How long a query may wait for the engine; then it gets status 503")
@@ -200,6 +194,13 @@ void ServeOptions::add_access_options(CLI::App& command) {
                   "again on SIGHUP")
       ->type_name("FILE");
   command
+      .add_option("--client-queries-per-minute-max", service.batches.client_queries_per_minute_max,
+                  "Most queries a minute of one client: of an API key, or without API keys of an "
+                  "IPv4 address or the first 64 bits of an IPv6 address. Further ones get status "
+                  "429. 0: no limit")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{60'000'000}))
+      ->capture_default_str();
+  command
       .add_option("--client-address-header", service.server.api.client_address_header,
                   "Header in which a reverse proxy sends the address of its client, such as "
                   "X-Real-IP or X-Forwarded-For; the last address counts. Only if no client can "
@@ -230,17 +231,6 @@ void ServeOptions::add_log_options(CLI::App& command) {
 void ServeOptions::finish() {
   if (directory.empty()) {
     throw UsageError("missing DIRECTORY, the database directory: give it here or in --config");
-  }
-  if (!metrics_listen_.empty()) {
-    if (!admin_listen.empty()) {
-      throw UsageError(
-          "--metrics-listen is the former name of --admin-listen; give the latter alone");
-    }
-    log_warning(
-        "--metrics-listen has metrics and health alone, and goes with the next release; "
-        "--admin-listen takes its place");
-    admin_listen = metrics_listen_;
-    admin_changes = false;
   }
   if (!admin_listen.empty()) check_listeners(listen, admin_listen);
   for (const std::string& origin : service.server.api.cors_origins) check_origin(origin);

@@ -47,7 +47,6 @@ struct ServeOptions {
   uint64_t grace_seconds_ = 60;
   uint64_t watch_seconds_ = 2;
   bool no_page_ = false;
-  std::string metrics_listen_;  // the former name of admin_listen
 };
 
 }  // namespace blindfuse

@@ -1,9 +1,9 @@
-#include "host/commands/version.h"
+#include "host/commands/commands.h"
 
 #include <algorithm>
 
 #include "host/engines/engine_factory.h"
-#include "host/server/service.h"
+#include "host/server/routes/page.h"
 
 namespace blindfuse {
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "host/database/database_folders.h"
+#include "host/database/directory.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {

@@ -1,14 +1,92 @@
 #include "host/database/directory.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <sstream>
+#include <vector>
 
 #include "src/base/errors.h"
+#include "src/base/hex.h"
 #include "src/program/program.h"
 #include "src/system/file.h"
 
 namespace blindfuse {
+
+namespace {
+
+// InputError when it ends early: it was truncated meanwhile.
+bool has_content(const FileDescriptor& file, const std::filesystem::path& path, uint64_t bytes,
+                 const Sha256Digest& content) {
+  if (file_size(file, path) != bytes) return false;
+  Sha256 hash;
+  std::vector<uint8_t> block(1 << 20);
+  for (uint64_t at = 0; at < bytes; at += block.size()) {
+    const auto piece = std::span(block).first(std::min<uint64_t>(block.size(), bytes - at));
+    read_exactly(file, at, piece, path);
+    hash.update(piece);
+  }
+  return hash.finish() == content;
+}
+
+}  // namespace
+
+bool is_intact(const std::filesystem::path& path, uint64_t bytes, const Sha256Digest& content) try {
+  return has_content(open_for_reading(path), path, bytes, content);
+} catch (const std::runtime_error&) {
+  return false;  // missing, unreadable, or shrinking under our eyes
+}
+
+bool is_intact(const OpenFolder& folder, const std::string& name, uint64_t bytes,
+               const Sha256Digest& content) try {
+  return has_content(folder.open_file(name, O_RDONLY), folder.path() / name, bytes, content);
+} catch (const std::runtime_error&) {
+  return false;
+}
+
+std::string DatabaseFolder::file_name(const Sha256Digest& content) const {
+  return encode_hex(content) + suffix;
+}
+
+std::string DatabaseFolder::entry_name(const Sha256Digest& content) const {
+  return std::string(name) + "/" + file_name(content);
+}
+
+const DatabaseFolder* find_database_folder(std::string_view name) {
+  const auto* found = std::ranges::find(kDatabaseFolders, name, &DatabaseFolder::name);
+  return found == kDatabaseFolders.end() ? nullptr : found;
+}
+
+DatabaseEntry split_entry(std::string_view name) {
+  const size_t slash = name.rfind('/');
+  if (slash == std::string_view::npos) return {{}, name};
+  return {name.substr(0, slash), name.substr(slash + 1)};
+}
+
+bool is_content_name(std::string_view name) {
+  const DatabaseEntry entry = split_entry(name);
+  const DatabaseFolder* folder = find_database_folder(entry.folder);
+  // A digest and an epoch id are written alike.
+  return folder != nullptr && entry.file.ends_with(folder->suffix) &&
+         is_epoch_id(entry.file.substr(0, entry.file.rfind('.')));
+}
+
+std::set<std::string> epoch_entries(const Manifest& manifest, const EpochTable& table) {
+  std::set<std::string> names = {kTablesFolder.entry_name(manifest.table),
+                                 kSamplesFolder.entry_name(manifest.samples)};
+  for (const ShardEntry& shard : table.shards) {
+    names.insert(kShardsFolder.entry_name(shard.matrix));
+    // Where responses are packed a shard has no hint of its own.
+    if (table.packs.empty()) names.insert(kHintsFolder.entry_name(shard.hint));
+  }
+  for (const PackEntry& pack : table.packs) {
+    names.insert(kPacksFolder.entry_name(pack.table));
+    names.insert(kHintsFolder.entry_name(pack.mask));
+  }
+  return names;
+}
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "host/cpu/cpu_engine_maker.h"
+#include "host/cpu/cpu_engine.h"
 #include "host/cpu/packing/batch_packer.h"
 #include "host/cpu/packing/packing_keys.h"
 #include "host/cpu/packing/ring_kernels.h"
@@ -199,14 +199,6 @@ CoreRates measure_core_rates() {
   measure_packing(numbers, rates);
   measure_second_level(numbers, rates);
   return rates;
-}
-
-std::string rate_kernels() {
-  std::string names = "scan";
-  for (const std::string_view name : cpu_kernel_names()) names += " " + std::string(name);
-  names += ", packing";
-  for (const RingKernel& kernel : ring_kernels()) names += " " + std::string(kernel.name);
-  return names;
 }
 
 }  // namespace blindfuse

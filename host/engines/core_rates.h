@@ -1,8 +1,6 @@
 // The rates at which one core of this machine answers queries, by the CPU's engine.
 #pragma once
 
-#include <string>
-
 namespace blindfuse {
 
 // Of one thread. A multiply-add of the product is a query's word times a byte of the matrix. One of
@@ -20,16 +18,10 @@ struct CoreRates {
   double second_column_seconds = 0;
   double second_traces_seconds = 0;
   double second_short_trace_seconds = 0;
-
-  bool operator==(const CoreRates&) const = default;
 };
 
 // Runs the engine's kernels on made-up data for about a second, on the calling thread. All rates
 // are positive. Takes 0.3 GB. Throws ResourceError if memory is short.
 CoreRates measure_core_rates();
-
-// The names of the kernels that this machine can run, by which rates of other programs and machines
-// are told apart.
-std::string rate_kernels();
 
 }  // namespace blindfuse

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "host/cpu/cpu_engine_maker.h"
+#include "host/cpu/cpu_engine.h"
 #include "host/engines/engine_name.h"
 #include "src/base/errors.h"
 #ifdef BLINDFUSE_CUDA_ENGINE

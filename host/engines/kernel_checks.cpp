@@ -14,7 +14,7 @@
 
 #include "cuda/cuda_engine_maker.h"
 #include "cuda/device/device_info.h"
-#include "host/cpu/cpu_engine_maker.h"
+#include "host/cpu/cpu_engine.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/prime_field.h"

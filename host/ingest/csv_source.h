@@ -2,13 +2,64 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "host/ingest/csv_reader.h"
 #include "host/ingest/key_value_source.h"
+#include "host/ingest/line_reader.h"
 #include "host/ingest/text_encoding.h"
 
 namespace blindfuse {
+
+// Rows of comma-separated text, as RFC 4180 has it.
+// Fields are separated by commas, rows by \n or \r\n. A field may be quoted. It may then hold
+// commas, line ends (which are kept as they are) and doubled quotes. Spaces belong to the field.
+// Errors are a quote in an unquoted field, text after a closing quote, a quote without a closing
+// one, and a \r that does not end a line. Memory is bounded by kMaxFields and by the line limit,
+// which also holds for a row.
+class CsvReader {
+ public:
+  static constexpr size_t kMaxFields = 65'536;  // in a row
+
+  explicit CsvReader(LineReader lines);
+
+  // Reads the next row. Returns false at the end. Throws InputError, which names the line.
+  bool next();
+
+  // The fields of the row that was read last, at least one. Valid until the next call of next().
+  const std::vector<std::string_view>& fields() const { return fields_; }
+
+  // Whether the row that was read last is an empty line, which is one empty field.
+  bool is_blank() const { return line_.text.empty(); }
+
+  // The line where the row that was read last begins.
+  uint64_t line_number() const { return line_number_; }
+
+  const LineReader& lines() const { return lines_; }
+
+ private:
+  void read_unquoted_row();
+  void read_quoted_row();
+
+  // Append one field that begins at `at` to text_ and return where it ends in line_: at a comma or
+  // at the end of the line. Reading a quoted field may move line_ on.
+  size_t read_plain_field(size_t at);
+  size_t read_quoted_field(size_t at);
+  void read_line_within_quotes(uint64_t opened_on);
+
+  void check_plain(std::string_view field) const;
+  void check_field_count(size_t count) const;
+  [[noreturn]] void fail(uint64_t line_number, const std::string& problem) const;
+
+  LineReader lines_;
+  Line line_;
+  uint64_t line_number_ = 0;
+  std::string text_;          // of a row with quotes: its fields, without quotes and commas,
+  std::vector<size_t> ends_;  // and where each ends
+  std::vector<std::string_view> fields_;
+};
 
 // The first row names the columns. The columns of key and value are found by name, and every other
 // row has as many fields as the header. Empty lines are skipped, except where there is one column:

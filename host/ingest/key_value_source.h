@@ -45,10 +45,8 @@ struct SourceOptions {
   std::optional<SourceFormat>
       format;  // nothing: by the file's name (.tsv .csv .ndjson .jsonl .sqlite .sqlite3 .db)
   bool index = false;              // pairs have no key: the position in the input is the key
-  std::string key_column = "key";  // CSV header
+  std::string key_column = "key";  // in the header of CSV, or a member of NDJSON
   std::string value_column = "value";
-  std::string key_field = "key";  // NDJSON member
-  std::string value_field = "value";
   std::string
       sqlite_query;  // must give two columns, key and value; one column for an index database
   TextEncoding key_encoding = TextEncoding::kUtf8;

@@ -153,8 +153,8 @@ std::string parse_members(std::string_view text, Member* key, Member* value) {
 NdjsonSource::NdjsonSource(LineReader lines, const SourceOptions& options)
     : lines_(std::move(lines)),
       index_(options.index),
-      key_field_(options.key_field),
-      value_field_(options.value_field),
+      key_field_(options.key_column),
+      value_field_(options.value_column),
       key_(key_decoder(options.key_encoding)),
       value_(value_decoder(options.value_encoding)) {}
 
@@ -162,8 +162,8 @@ bool NdjsonSource::next(KeyValuePair& pair) {
   Line line;
   if (!next_object_line(line)) return false;
   const InputPlace place{name(), place_unit(), line.number};
-  Member key{key_field_, "--key-field", key_text_};
-  Member value{value_field_, "--value-field", value_text_};
+  Member key{key_field_, "--key-column", key_text_};
+  Member value{value_field_, "--value-column", value_text_};
   const std::string problem = parse_members(line.text, index_ ? nullptr : &key, &value);
   if (!problem.empty()) fail_input(place, problem);
   pair.place = line.number;

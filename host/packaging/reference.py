@@ -182,30 +182,32 @@ def config_list(programs):
 
 
 def markdown(text):
-    return text.replace("|", r"\|").replace("<", "&lt;")
+    return text.replace("<", "&lt;")
 
 
-def markdown_table(options):
-    lines = ["| option | meaning | values | default |", "|---|---|---|---|"]
+def markdown_list(options):
+    lines = []
     for option in options:
-        values = ", ".join(f"`{choice}`" for choice in option.choices) or option.limits
-        default = "required" if option.required else option.default and f"`{option.default}`"
-        text = markdown(option.text)
-        lines.append(f"| `--{option.name}` | {text} | {values} | {default} |")
-    return "\n".join(lines) + "\n"
+        said = [", ".join(f"`{choice}`" for choice in option.choices) or option.limits]
+        said.append("required" if option.required else option.default and f"default `{option.default}`")
+        known = "; ".join(filter(None, said))
+        lines.append(f"- `--{option.name}`{f' ({known})' if known else ''}: {markdown(option.text)}\n")
+    return "".join(lines)
 
 
 def reference_body(programs):
     parts = []
+    printed = {}  # the options of a group, with the first command that has them
     for program, commands in PAGES.values():
-        for command in commands:
-            if not command:
-                continue
+        for command in filter(None, commands):
             page = help_of(programs, program, command)
             options = [option for option in options_of(page) if option.name not in COMMON]
             parts.append(f"\n### {program} {command}\n\n`{usage_of(page)}`\n")
             for group in dict.fromkeys(option.group for option in options):
-                parts.append(f"\n{group}:\n\n" + markdown_table(o for o in options if o.group == group))
+                text = markdown_list(option for option in options if option.group == group)
+                first = printed.setdefault(text, f"{program} {command}")
+                known = first != f"{program} {command}"
+                parts.append(f"\n{group}: those of `{first}`.\n" if known else f"\n{group}:\n\n{text}")
     return "".join(parts)
 
 

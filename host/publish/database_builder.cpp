@@ -162,7 +162,7 @@ class Build {
     const bool updates = previous_ && !options_.fresh;
     PlanRequest request =
         plan_request(options_, report_.survey, updates ? &previous_->manifest.layout : nullptr);
-    const Plan planned = choose_plan(request, options_);
+    const Plan planned = cheapest(plan_modes(request));
     request.lwe = planned.layout.lwe;
     request.levels = planned.layout.levels();
     request.short_key = kind_of(planned.layout).short_key;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "host/publish/input.h"
-#include "host/publish/plan_chooser.h"
 #include "host/publish/signing_key.h"
 #include "host/publish/survey.h"
 #include "src/engine/engine_maker.h"
@@ -45,9 +44,6 @@ struct BuildOptions {
   bool one_key = false;  // requests for one key, even if those of the epoch before were for several
   std::optional<BatchCode> batch;  // requests for several keys, with packed responses of one level
   uint64_t lookups_per_client = 100;
-  // How a new layout is chosen. Nothing: the fewest bytes, with one level unless `levels` says two.
-  // With a wish, and without `levels`, layouts of two levels compete, too.
-  std::optional<PlanWish> wish;
   // Signs the manifest; outlives the build. Without a key, and without drop_signature, the build
   // refuses a directory that is signed.
   const SigningKey* signing_key = nullptr;

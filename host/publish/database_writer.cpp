@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "host/database/content_file.h"
+#include "host/database/directory.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {

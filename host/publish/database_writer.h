@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "host/database/build_journal.h"
-#include "host/database/database_folders.h"
+#include "host/database/directory.h"
 #include "src/protocol/sha256.h"
 #include "src/system/open_folder.h"
 

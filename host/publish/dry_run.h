@@ -20,7 +20,7 @@ struct DryRun {
   std::optional<Layout> kept;
   // Why a build would choose another one, in words. Empty if there is no epoch, or it is kept.
   std::string why_not_kept;
-  PlanRequest request;  // for plan_kinds(), whether or not the layout is kept
+  PlanRequest request;  // for plan_modes(), whether or not the layout is kept
 };
 
 // root: the database directory, which need not exist. Nothing: a new one. The only file that is

@@ -3,7 +3,6 @@
 #include <mutex>
 #include <utility>
 
-#include "host/publish/shard_range.h"
 #include "src/base/errors.h"
 #include "src/program/progress.h"
 #include "src/protocol/bucket_choice.h"
@@ -135,6 +134,11 @@ void sort_again(const Spool& spool, Spool& result, WorkerThreads& threads,
 }
 
 }  // namespace
+
+uint64_t lowest_shard_hash(uint32_t shard, uint32_t shard_count) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<uint64_t>(((Wide{shard} << 64) + shard_count - 1) / shard_count);
+}
 
 uint32_t index_partition(uint64_t i) { return static_cast<uint32_t>(i % Spool::kPartitions); }
 

@@ -64,6 +64,10 @@ std::unique_ptr<Spool> spool_by_bucket(const Spool& spool, uint32_t shard_count,
                                        uint32_t bucket_count, std::unique_ptr<Spool> result,
                                        WorkerThreads& threads);
 
+// The lowest shard_hash x with shard_of(x, shard_count) == shard: ceil(shard * 2^64 / shard_count);
+// shard < shard_count.
+uint64_t lowest_shard_hash(uint32_t shard, uint32_t shard_count);
+
 // The partition of read_input's spool in which pair i of an index database lies.
 uint32_t index_partition(uint64_t i);
 

@@ -170,7 +170,7 @@ PlanRequest plan_request(const BuildOptions& options, const Survey& survey,
     request.lwe = previous->lwe;
     request.mode = previous->mode();
     request.is_unasked = !options.mode;
-    if (previous->second && !options.levels && !options.wish && !options.batch) {
+    if (previous->second && !options.levels && !options.batch) {
       request.levels = 2;
       request.short_key = kind_of(*previous).short_key;
     }
@@ -179,13 +179,7 @@ PlanRequest plan_request(const BuildOptions& options, const Survey& survey,
                            request.levels == 1 && request.kind == previous->kind &&
                            options.mode.value_or(previous->mode()) == previous->mode();
   if (keeps_batch) request.batch = previous->batch;
-  request.levels_open = options.wish && !options.levels && !request.batch;
   return request;
-}
-
-Plan choose_plan(const PlanRequest& request, const BuildOptions& options) {
-  const std::vector<std::vector<Plan>> kinds = plan_kinds(request);
-  return PlanChooser(kinds, options.wish.value_or(PlanWish{}), request.lookups_per_client).best();
 }
 
 }  // namespace blindfuse

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "host/publish/database_builder.h"
+#include "host/publish/planner.h"
 
 namespace blindfuse {
 
@@ -31,14 +32,11 @@ std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& o
 // The same for the loads of its shards. fullest_shard: the keys of the fullest one.
 std::optional<std::string> why_shards_do_not_fit(const Layout& old, uint64_t fullest_shard);
 
-// The request for plan_kinds(). Mode and parameter set are open in it if the options leave them
+// The request for plan_modes(). Mode and parameter set are open in it if the options leave them
 // open. previous: the layout of the epoch that is brought up to date, or nullptr. Its mode and set
 // stay unless the options say otherwise, since secrecy rests on them, and so do its levels and the
 // keys of its requests.
 PlanRequest plan_request(const BuildOptions& options, const Survey& survey,
                          const Layout* previous = nullptr);
-
-// The plan that a build takes. Throws the errors of plan_kinds().
-Plan choose_plan(const PlanRequest& request, const BuildOptions& options);
 
 }  // namespace blindfuse

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "host/database/content_file.h"
+#include "host/database/directory.h"
 #include "host/publish/pack_batches.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/ring/modulus_switch.h"
@@ -17,7 +17,7 @@ namespace {
 using ring::kDimension;
 
 // For progress: a pack's table takes a processor as long as this many columns' hint polynomials,
-// each of which is two transforms a block of rows, and two more (bench/packing_stages.cpp).
+// each of which is two transforms a block of rows, and two more.
 uint64_t columns_worth_a_table(const Layout& layout) {
   return std::max<uint64_t>(1, 6'000 / (layout.row_count / kDimension + 1));
 }

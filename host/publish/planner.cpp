@@ -5,8 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "host/publish/shard_counts.h"
-#include "host/publish/shard_plan.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -117,18 +115,6 @@ std::vector<Plan> plans_of_kind(const PlanRequest& request, const LayoutKind& ki
   } catch (const InputError&) {
     return {};
   }
-}
-
-std::vector<std::vector<Plan>> plan_kinds(const PlanRequest& request) {
-  std::vector<std::vector<Plan>> kinds = plan_modes(request);
-  if (!request.levels_open || request.batch) return kinds;
-  const bool is_asked = (request.mode || request.lwe != nullptr) && !request.is_unasked;
-  for (const bool short_key : {false, true}) {
-    std::vector<Plan> plans = plans_of_kind(request, {Mode::kPacked, 2, short_key});
-    if (!is_asked) leave_out_large_tables(plans);
-    if (!plans.empty()) kinds.push_back(std::move(plans));
-  }
-  return kinds;
 }
 
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "host/publish/plan_request.h"
+#include "host/publish/shard_plan.h"
 
 namespace blindfuse {
 
@@ -42,11 +42,6 @@ LayoutKind kind_of(const Layout& layout);
 // The plans of this kind, with large packing tables, too. None if the request's mode or set is of
 // the other mode, or if there is no layout.
 std::vector<Plan> plans_of_kind(const PlanRequest& request, const LayoutKind& kind);
-
-// The plans to choose from where levels may be open: plan_modes() and, if they are, the plans of
-// two levels, without a short key and with one. Each list is of one kind, and none is empty. Large
-// packing tables are left out as in plan_modes(). Throws the errors of plan_modes().
-std::vector<std::vector<Plan>> plan_kinds(const PlanRequest& request);
 
 // The bytes that a client may move in packed mode to spare the server memory, as a multiple of the
 // fewest possible: every pack takes 25 MB of memory that is read for each batch.

@@ -17,21 +17,19 @@ struct ServerOptions {
 class DatabaseServer {
  public:
   // Clients can connect from here on. Everything given by reference outlives the server. Throws the
-  // errors of Api and http::Server.
+  // errors of make_api() and http::Server.
   DatabaseServer(const ServedEpochs& epochs, ServerMetrics& metrics, http::ListeningSocket socket,
                  const ServerOptions& options,
                  const std::shared_ptr<const http::TlsCertificate>& tls = nullptr)
-      : metrics_(metrics),
-        api_(epochs, metrics, readiness_, options.api),
-        server_(api_, std::move(socket), options.http, tls) {
-    if (tls) metrics_.set_certificate([tls] { return tls->expires_at(); });
-    metrics_.set_http_memory([this] {
-      const http::Server::Memory memory = server_.memory();
-      return HttpMemory{memory.bodies, api_.all_bodies_bytes_max(), memory.responses,
-                        api_.all_responses_bytes_max()};
+      : context_{epochs, metrics, readiness_, options.api},
+        api_(make_api(context_)),
+        server_(*api_, std::move(socket), options.http, tls) {
+    if (tls) metrics.set_certificate([tls] { return tls->expires_at(); });
+    metrics.set_http([this] {
+      return HttpState{server_.load(), context_.request_bytes_max(), context_.response_bytes_max()};
     });
   }
-  ~DatabaseServer() { metrics_.set_http_memory(nullptr); }
+  ~DatabaseServer() { context_.metrics.set_http(nullptr); }
 
   const std::string& url() const { return server_.url(); }
   Readiness& readiness() { return readiness_; }
@@ -46,9 +44,9 @@ class DatabaseServer {
   }
 
  private:
-  ServerMetrics& metrics_;
   Readiness readiness_;
-  Api api_;
+  ApiContext context_;
+  const std::shared_ptr<http::Handler> api_;
   http::Server server_;
 };
 

@@ -14,10 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "host/server/admin/admin_server.h"
 #include "host/server/file_reloader.h"
 #include "host/server/ready_file.h"
-#include "host/server/routes/query_route.h"
+#include "host/server/routes/admin.h"
 #include "host/server/service_manager.h"
 #include "host/server/serving/serving_epoch.h"
 #include "src/base/errors.h"

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-#include "src/arithmetic/mulhi.h"
+#include "src/arithmetic/public_divisor.h"
 
 namespace blindfuse {
 

@@ -8,9 +8,10 @@
 #include <string>
 
 #include "src/arithmetic/bit_sequence.h"
+#include "src/arithmetic/lwe_params.h"
 #include "src/arithmetic/packing_table.h"
-#include "src/arithmetic/panel_rows.h"
 #include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/second_level_spec.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -117,14 +118,13 @@ uint64_t Layout::query_words_bytes() const {
 
 uint64_t Layout::query_bytes() const {
   uint64_t bytes = query_words_bytes() + (mode() == Mode::kPacked ? ring::kKeyBytes : 0);
-  if (second) bytes += second_query_bytes() + (second->key_order > 0 ? ring::kKeyBytes : 0);
+  if (second) bytes += second_level_spec(*this).query_bytes();
   return bytes;
 }
 
 uint64_t Layout::response_bytes() const {
-  if (!second) return bit_sequence_bytes(column_count(), response_bits);
-  return second_pack_count() * bit_sequence_bytes(ring::kDimension, second->mask_bits) +
-         bit_sequence_bytes(second_column_count(), second->response_bits);
+  if (second) return second_level_spec(*this).response_bytes();
+  return bit_sequence_bytes(column_count(), response_bits);
 }
 
 uint32_t Layout::second_row_count() const {
@@ -133,18 +133,13 @@ uint32_t Layout::second_row_count() const {
 
 uint32_t Layout::second_column_count() const { return second->group_shards * record_bytes(); }
 
-uint32_t Layout::second_pack_count() const {
-  return (second_column_count() + static_cast<uint32_t>(kPackColumns) - 1) /
-         static_cast<uint32_t>(kPackColumns);
-}
+uint32_t Layout::second_pack_count() const { return second_level_spec(*this).pack_count(); }
 
 uint64_t Layout::second_query_bytes() const {
-  return bit_sequence_bytes(second_row_count(), second->query_bits);
+  return second_level_spec(*this).query_bytes() - second_level_spec(*this).key_bytes();
 }
 
-uint32_t Layout::second_key_switches() const {
-  return second->key_order > 0 ? second->key_order - 1 : static_cast<uint32_t>(kKeySwitches);
-}
+uint32_t Layout::second_key_switches() const { return second_level_spec(*this).key_switches(); }
 
 SecondPlace Layout::second_place(uint32_t shard) const {
   const PublicDivisor group_shards(second->group_shards);

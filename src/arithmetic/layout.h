@@ -4,15 +4,65 @@
 #include <cstdint>
 #include <optional>
 
-#include "src/arithmetic/batch_code.h"
 #include "src/arithmetic/fuse_slots.h"
 #include "src/arithmetic/lwe_params.h"
 #include "src/arithmetic/noise_budget.h"
 #include "src/arithmetic/public_divisor.h"
 #include "src/arithmetic/record.h"
-#include "src/arithmetic/second_level.h"
 
 namespace blindfuse {
+
+// A probabilistic batch code: how a request asks for several keys at once (SealPIR, section 4).
+//
+// Every key is stored in three of the buckets. A request has one query, with R words for each
+// bucket, and so asks for up to keys_per_request keys in different buckets.
+struct BatchCode {
+  uint32_t keys_per_request = 0;  // K
+  uint32_t bucket_count = 0;      // B
+
+  bool operator==(const BatchCode&) const = default;
+};
+
+// The buckets of a key, all different.
+inline constexpr uint32_t kBucketChoices = 3;
+
+inline constexpr uint32_t kKeysPerRequestMin = 2;
+inline constexpr uint32_t kKeysPerRequestMax = 1024;
+inline constexpr uint32_t kBucketCountMax = 4096;
+inline constexpr uint32_t kBucketsPerKeyMax = 8;  // of a full request
+
+// The usual number of buckets for requests of K keys: 2 K + 8 up to 12 keys, 32 up to 16, 2 K up to
+// 48, 96 up to 64, and 1.5 K for more. How often a full request then leaves a key out:
+// docs/PARAMETERS.md, section 9.
+constexpr uint32_t usual_bucket_count(uint32_t keys_per_request) {
+  const uint32_t twice = 2 * keys_per_request;
+  if (keys_per_request <= 16) return twice + 8 < 32 ? twice + 8 : 32;
+  const uint32_t large = (3 * keys_per_request + 1) / 2;
+  const uint32_t most = large > 96 ? large : 96;
+  return twice < most ? twice : most;
+}
+
+// The most bits of a word of the first level: entries of 2^20 in magnitude, for which an engine's
+// sums have room. The noise allows fewer (docs/PARAMETERS.md, section 7).
+inline constexpr uint32_t kSecondWordBitsMax = 21;
+
+// The sizes of a packed response's second level, from which a client gets the words of its own
+// shard alone (docs/PROTOCOL.md, section 20).
+//
+// The lowered bodies of the first level, response_bits of each of the S W columns, are a matrix of
+// ceil(S / g) rows of g W entries: g shards lie side by side in a row. A query asks for one row,
+// and the response is that row, packed again under the query's own key.
+struct SecondLevel {
+  uint32_t group_shards = 1;    // g
+  uint32_t query_bits = 32;     // of each of a query's numbers for rows
+  uint32_t mask_bits = 32;      // of each of the 2048 coefficients of a mask
+  uint32_t response_bits = 32;  // of each word
+  // m, a power of two of at least g W, where a second key for X^(5^(1024 / m)) goes with a query,
+  // and m - 1 key switches pack a row. 0: none does, and 1023 of the first key's do.
+  uint32_t key_order = 0;
+
+  bool operator==(const SecondLevel&) const = default;
+};
 
 enum class DatabaseKind {
   kKeyword,  // keys are byte strings, found through a binary fuse filter

@@ -38,4 +38,7 @@ const LweParams& default_lwe_params(Mode mode);
 // The set of this name, or nullptr.
 const LweParams* find_lwe_params(std::string_view name);
 
+// Rows of a database, which are the columns of the public matrix, come in panels.
+inline constexpr uint32_t kPanelRows = 64;
+
 }  // namespace blindfuse

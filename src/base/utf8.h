@@ -17,4 +17,6 @@ size_t utf8_sequence_bytes(std::string_view text);
 // the offset of the first byte that does not begin a well-formed sequence.
 size_t utf8_prefix_bytes(std::string_view text);
 
+inline bool is_utf8(std::string_view text) { return utf8_prefix_bytes(text) == text.size(); }
+
 }  // namespace blindfuse

@@ -11,12 +11,94 @@
 
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/second_level_spec.h"
-#include "src/engine/answer_pipeline.h"
-#include "src/engine/batches.h"
 #include "src/engine/canary.h"
-#include "src/engine/panel_products.h"
 
 namespace blindfuse {
+
+// Rows first .. last-1 of the matrix.
+struct RowRange {
+  uint64_t first = 0;
+  uint64_t last = 0;
+
+  uint64_t size() const { return last - first; }
+};
+
+// Columns first .. first + count - 1 of the matrix.
+struct ColumnRange {
+  uint64_t first = 0;
+  uint64_t count = 0;
+};
+
+// `count` row vectors, with one word for each row of the range with which they are multiplied. The
+// words come in panels of 64 rows: the word of row r of vector b is words[b * stride + r / 64 *
+// panel_stride + r % 64]. So a plain vector has the default strides, and the public matrix,
+// expanded in panels, is a batch of n vectors without being moved.
+struct QueryBatch {
+  const uint32_t* words = nullptr;
+  size_t count = 0;
+  size_t stride = 0;
+  size_t panel_stride = 64;
+};
+
+// `count` products. Product b is the words at words + b * stride, one for each column of the range
+// with which the queries are multiplied.
+struct ProductBatch {
+  uint32_t* words = nullptr;
+  size_t count = 0;
+  size_t stride = 0;
+};
+
+// The products that make the hint: the same vectors times one panel of rows after another, added up
+// where the engine computes. The vectors are those of the hint, which are too long to be in memory
+// as a whole (host/hint/hint.h).
+class PanelProducts {
+ public:
+  virtual ~PanelProducts() = default;
+
+  // The number of rows that suits every engine in one call of add(): a block of the CPU engine's
+  // matrix, whose words stay in the last-level cache or near it.
+  static constexpr uint64_t kRowsAtOnce = 3072;
+
+  // The place for the next panel's words: room for count vectors of rows_max words, which is free
+  // until add(). Throws ResourceError.
+  virtual std::span<uint32_t> buffer() = 0;
+  // Multiplies the words in the buffer, laid out as `queries` says (its words within the buffer),
+  // with these rows. May return before the products are done.
+  virtual void add(QueryBatch queries, RowRange rows) = 0;
+  // Waits for all products, and returns the sums: count times C words, vector after vector.
+  virtual std::span<const uint32_t> finish() = 0;
+};
+
+// How the words of queries and responses are rounded to bit sequences (docs/PROTOCOL.md, section
+// 7).
+struct WireBits {
+  uint32_t query = 32;
+  uint32_t response = 32;
+};
+
+// Computes responses from queries, both of them bit sequences, for a queue of slots. Batches of
+// neighbouring slots may overlap: the engine may receive one batch while it computes
+// another.
+class AnswerPipeline {
+ public:
+  virtual ~AnswerPipeline() = default;
+
+  static constexpr size_t kDepthMax = 2;
+
+  // The number of batches that may have begun and not been finished, 1 .. kDepthMax.
+  virtual size_t depth() const = 0;
+  // Puts a query, in the form in which it is sent, into a slot that no batch is using. Any thread.
+  virtual void put(size_t slot, std::span<const uint8_t> query) = 0;
+  // Copies a query to a slot that no batch is using. Called by the caller of begin().
+  virtual void move(size_t from, size_t to) = 0;
+  // Begins with the slots first .. first + count - 1. Throws ResourceError; then nothing has begun.
+  virtual void begin(size_t first, size_t count) = 0;
+  // Ends the oldest batch. Returns its responses, bit sequences of C words or those of a second
+  // level (SecondLevelSpec), one after another. They stay until the next begin(). Throws
+  // ResourceError; the batch has ended then, too. Throws DeviceLostError if a check of the products
+  // fails, or any other check on the same device has failed.
+  virtual std::span<const uint8_t> finish() = 0;
+};
 
 // An engine holds one matrix, in a layout of its own, and answers batches. At first the matrix is
 // zero. The engine outlives the pipelines and products that it makes. These compute with the

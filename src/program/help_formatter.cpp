@@ -152,9 +152,12 @@ bool is_common(const CLI::Option& option) {
 }
 
 // The groups in the order in which they were added, those of no group of their own last.
-std::vector<std::string> groups_of(const CLI::App& app) {
+std::vector<std::string> groups_of(const CLI::App& app, CLI::AppFormatMode mode) {
   std::vector<std::string> groups = app.get_groups();
   std::erase(groups, "");  // options that are not shown
+  if (mode == CLI::AppFormatMode::Normal) {
+    std::erase_if(groups, [](const std::string& group) { return group.ends_with(kAdvanced); });
+  }
   std::stable_partition(groups.begin(), groups.end(),
                         [](const auto& group) { return group != kNoGroup; });
   return groups;
@@ -162,7 +165,7 @@ std::vector<std::string> groups_of(const CLI::App& app) {
 
 std::string options_of(const CLI::App& app, CLI::AppFormatMode mode) {
   std::string text;
-  for (const std::string& group : groups_of(app)) {
+  for (const std::string& group : groups_of(app, mode)) {
     std::vector<const CLI::Option*> options = app.get_options([&](const CLI::Option* option) {
       return option->get_group() == group && option->nonpositional();
     });
@@ -232,7 +235,7 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string name,
 void format_help(CLI::App& app) {
   app.formatter(std::make_shared<HelpFormatter>());
   app.set_help_flag("-h,--help", "Show this help");
-  app.set_help_all_flag("--help-all", "Show this help with ranges and environment variables");
+  app.set_help_all_flag("--help-all", "Show all options, ranges and environment variables");
 }
 
 }  // namespace blindfuse

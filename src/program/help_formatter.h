@@ -3,14 +3,18 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace blindfuse {
 
-// --help shows choices, description and default of each option. --help-all also shows the range of
-// numbers and the environment variable, and, for a program that is made of commands, the page of
-// each command. Only a line that is one word may be wider than kWidth, and lines of the footer,
-// which is printed as it is.
+// The end of the name of a group of options that few people need.
+inline constexpr std::string_view kAdvanced = " (advanced)";
+
+// --help shows choices, description and default of each option outside of the groups that end with
+// kAdvanced. --help-all shows all options, with the range of numbers and the environment variable,
+// and, for a program that is made of commands, the page of each command. Only a line that is one
+// word may be wider than kWidth, and lines of the footer, which is printed as it is.
 class HelpFormatter : public CLI::FormatterBase {
  public:
   static constexpr size_t kWidth = 80;

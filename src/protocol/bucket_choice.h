@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "src/arithmetic/batch_code.h"
+#include "src/arithmetic/layout.h"
 #include "src/protocol/key_hash.h"
 #include "src/protocol/sha256.h"
 

@@ -8,9 +8,28 @@
 
 #include "src/arithmetic/layout.h"
 #include "src/protocol/sha256.h"
-#include "src/protocol/shard_table.h"
 
 namespace blindfuse {
+
+inline constexpr size_t kShardEntryBytes = 112;
+
+// A shard: the facts about it that a client must know.
+struct ShardEntry {
+  uint64_t filter_seed = 0;
+  uint64_t key_count = 0;
+  Sha256Digest input{};   // of the shard's keys and values; tells an unchanged shard
+  Sha256Digest matrix{};  // of the R * W bytes, column by column
+  Sha256Digest hint{};    // of the hint; zeros where responses are packed
+
+  bool operator==(const ShardEntry&) const = default;
+};
+
+using ShardTable = std::vector<ShardEntry>;
+
+std::vector<uint8_t> serialize_shard_table(const ShardTable& table);
+
+// Throws InputError if the length is not that of shard_count entries.
+ShardTable parse_shard_table(std::span<const uint8_t> bytes, uint32_t shard_count);
 
 inline constexpr size_t kPackEntryBytes = 64;
 

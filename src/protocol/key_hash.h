@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "src/arithmetic/mulhi.h"
+#include "src/arithmetic/public_divisor.h"
 #include "src/protocol/sha256.h"
 
 namespace blindfuse {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "src/arithmetic/panel_rows.h"
+#include "src/arithmetic/lwe_params.h"
 
 namespace blindfuse {
 

@@ -1,15 +1,41 @@
 #include "src/system/process_token.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
+#include <new>
 
-#include "src/system/fork_sentinel.h"
+#include "src/base/errors.h"
 #include "src/system/random.h"
 
 namespace blindfuse {
 namespace {
+
+static_assert(std::atomic<uint64_t>::is_always_lock_free, "a handler in a child takes no locks");
+
+std::atomic<uint64_t> cleared_by_handler = 0;
+
+size_t page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
+bool is_wiped(void* page, ForkSentinel::Advise advise) {
+  // Some versions of QEMU's user mode accept all advice, and follow none.
+  constexpr int kNoSuchAdvice = -1;
+  if (advise(page, page_bytes(), kNoSuchAdvice) == 0) return false;
+  return advise(page, page_bytes(), MADV_WIPEONFORK) == 0;
+}
+
+// A page that the kernel wipes in children, or nullptr.
+void* wiped_page(ForkSentinel::Advise advise) {
+  void* page =
+      mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return nullptr;
+  if (is_wiped(page, advise)) return page;
+  munmap(page, page_bytes());
+  return nullptr;
+}
 
 // Made at the first use, and there to the end: what is destroyed last may still ask. A static local
 // variable would have a lock, which a child may find taken by a thread that it does not have.
@@ -31,6 +57,21 @@ uint64_t random_word() {
 }
 
 }  // namespace
+
+ForkSentinel::ForkSentinel(Advise advise) : page_(wiped_page(advise)) {
+  if (page_ != nullptr) {
+    word_ = new (page_) std::atomic<uint64_t>(0);
+    return;
+  }
+  word_ = &cleared_by_handler;
+  if (pthread_atfork(nullptr, nullptr, [] { cleared_by_handler = 0; }) != 0) {
+    throw ResourceError("there is no memory for a fork handler (pthread_atfork)");
+  }
+}
+
+ForkSentinel::~ForkSentinel() {
+  if (page_ != nullptr) munmap(page_, page_bytes());
+}
 
 ProcessToken ProcessToken::current() {
   std::atomic<uint64_t>& word = sentinel().word();

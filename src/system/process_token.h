@@ -1,9 +1,39 @@
 // Whether this process is still the one that made something, or a forked copy of it.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace blindfuse {
+
+// A word of memory that a fork does not copy: zero at first, and zero again in every child process
+// that gets a copy of this process's memory.
+//
+// The kernel wipes the word (MADV_WIPEONFORK, since Linux 4.14) however the child was made: by
+// fork(), _Fork() or clone(), in whatever PID namespace. Where the kernel refuses that, a handler
+// of pthread_atfork() clears the word: this covers fork(), which calls such handlers, and neither
+// _Fork() nor clone(). A child that shares the memory instead of copying it (vfork(), CLONE_VM)
+// shares the word.
+class ForkSentinel {
+ public:
+  // madvise(2): 0 when the kernel accepts.
+  using Advise = int (*)(void* memory, size_t bytes, int advice);
+
+  // Throws ResourceError when there is no memory for the handler.
+  explicit ForkSentinel(Advise advise);
+  ~ForkSentinel();
+  ForkSentinel(const ForkSentinel&) = delete;
+  ForkSentinel& operator=(const ForkSentinel&) = delete;
+
+  // All sentinels that the handler clears share one word.
+  std::atomic<uint64_t>& word() const { return *word_; }
+  bool is_wiped_by_kernel() const { return page_ != nullptr; }
+
+ private:
+  void* page_;  // nullptr where the handler clears the word
+  std::atomic<uint64_t>* word_;
+};
 
 // A random number of one process, which its children do not inherit: each draws its own. Unlike a
 // process ID, it is never that of another process: a PID namespace has numbers of its own, and

@@ -22,7 +22,7 @@ class ConnectionTest : public ::testing::Test {
   }
 
   void connect_to(const RawServer& server) {
-    endpoint_.emplace(parse_target(server.url()), "");
+    endpoint_.emplace(parse_url(server.url()), "");
     connection_.emplace(io_, *endpoint_);
     run(connection_->open());
   }
@@ -36,11 +36,7 @@ class ConnectionTest : public ::testing::Test {
     };
   }
 
-  void ask(ResponseReader& answer) {
-    const std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    run(connection_->write(request));
-    run(connection_->read(answer));
-  }
+  Response ask() { return run(connection_->ask("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")); }
 
   boost::asio::io_context io_;
   std::optional<Endpoint> endpoint_;
@@ -58,8 +54,7 @@ TEST_F(ConnectionTest, ReadsBodiesOfALengthAndInChunks) {
     const std::string response = "HTTP/1.1 200 OK\r\n" + head_and_body;
     const RawServer server(answering(response));
     connect_to(server);
-    ResponseReader read(true);
-    ask(read);
+    const Response read = ask();
     EXPECT_EQ(read.status, 200);
     EXPECT_EQ(read.body, expected);
     EXPECT_EQ(read.byte_count, response.size());
@@ -74,8 +69,7 @@ TEST_F(ConnectionTest, ReadsWhatARefusalSays) {
       answering("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\nConnection: close\r\n"
                 "CONTENT-LENGTH:0\r\n\r\n"));
   connect_to(server);
-  ResponseReader read(true);
-  ask(read);
+  const Response read = ask();
   EXPECT_EQ(read.status, 503);
   EXPECT_EQ(read.retry_after_s, 2u);
   EXPECT_FALSE(connection_->is_open()) << "the server closes it";
@@ -84,8 +78,7 @@ TEST_F(ConnectionTest, ReadsWhatARefusalSays) {
 TEST_F(ConnectionTest, WhatFollowsAResponseClosesTheConnection) {
   const RawServer server(answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP"));
   connect_to(server);
-  ResponseReader read(true);
-  ask(read);
+  const Response read = ask();
   EXPECT_EQ(read.status, 200);
   EXPECT_FALSE(connection_->is_open());
 }
@@ -95,36 +88,9 @@ TEST_F(ConnectionTest, WithoutALengthABodyEndsWithTheConnection) {
     if (!read_head(connection).empty()) send_all(connection, "HTTP/1.0 200 OK\r\n\r\nhello");
   });
   connect_to(server);
-  ResponseReader read(true);
-  ask(read);
+  const Response read = ask();
   EXPECT_EQ(read.body, "hello");
   EXPECT_FALSE(connection_->is_open());
-}
-
-TEST(ResponseReaderTest, TakesAResponseHoweverItIsCut) {
-  const std::string response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-  for (size_t cut = 1; cut < response.size(); ++cut) {
-    ResponseReader read(true);
-    boost::system::error_code error;
-    const size_t taken = read.put(boost::asio::buffer(response.data(), cut), error);
-    if (error != boost::beast::http::error::need_more) {
-      EXPECT_FALSE(error) << cut << ": " << error.message();
-    }
-    read.put(boost::asio::buffer(response.data() + taken, response.size() - taken), error);
-    EXPECT_FALSE(error) << cut << ": " << error.message();
-    EXPECT_TRUE(read.is_done()) << cut;
-    EXPECT_EQ(read.body, "hello") << cut;
-  }
-}
-
-TEST_F(ConnectionTest, KeepsNoBodyUnlessAsked) {
-  const RawServer server(answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"));
-  connect_to(server);
-  ResponseReader read(false);
-  ask(read);
-  EXPECT_EQ(read.body, "");
-  EXPECT_TRUE(connection_->is_open());
-  connection_->close();
 }
 
 TEST_F(ConnectionTest, WhatIsCutOrNoHttpIsAnError) {
@@ -136,8 +102,7 @@ TEST_F(ConnectionTest, WhatIsCutOrNoHttpIsAnError) {
       if (!read_head(connection).empty()) send_all(connection, response);
     });
     connect_to(server);
-    ResponseReader read(true);
-    EXPECT_THROW(ask(read), boost::system::system_error) << response;
+    EXPECT_THROW(ask(), boost::system::system_error) << response;
     connection_->close();
   }
 }
@@ -145,7 +110,7 @@ TEST_F(ConnectionTest, WhatIsCutOrNoHttpIsAnError) {
 TEST_F(ConnectionTest, ThatTheServerClosesItIsSeen) {
   const RawServer server([](int) {});
   connect_to(server);
-  run(connection_->receive());
+  EXPECT_THROW(ask(), boost::system::system_error);
   EXPECT_TRUE(connection_->has_input());
 }
 

@@ -7,8 +7,6 @@
 #include <blindfuse/errors.h>
 
 #include "bench/load/measurement.h"
-#include "bench/load/report.h"
-#include "bench/load/server_figures.h"
 #include "src/base/errors.h"
 #include "tests/client/self_signed.h"
 #include "tests/programs/program_testing.h"
@@ -50,13 +48,13 @@ class LoadTest : public ::testing::Test {
     options_.expect_file = write_file(folder_ / "expected.tsv", map("first "));
   }
 
-  void serve(const std::vector<std::string>& more = {}, const std::string& listen = "127.0.0.1:0") {
-    server_.emplace(folder_, folder_ / "db", listen, more);
+  void serve(const std::vector<std::string>& more = {}) {
+    server_.emplace(folder_, folder_ / "db", "127.0.0.1:0", more);
     ASSERT_NE(server_->url(), "") << server_->program().err();
     options_.url = server_->url();
   }
 
-  void serve_tls(std::vector<std::string> more = {}) {
+  void serve_tls(std::vector<std::string> more) {
     const SelfSigned certificate;
     options_.ca_file = folder_ / "certificate.pem";
     certificate.write(options_.ca_file);
@@ -68,13 +66,21 @@ class LoadTest : public ::testing::Test {
     ASSERT_THAT(options_.url, HasSubstr("https://"));
   }
 
+  // Adds what the tests look at.
+  static void add(const Window& next, Window& all) {
+    all.requests += next.requests;
+    all.epoch_changes += next.epoch_changes;
+    all.latency.merge(next.latency);
+    for (const auto& [kind, count] : next.errors) all.errors[kind] += count;
+  }
+
   // What is counted until `done` of all of it.
   template <class Done>
   static Window counted_until(Load& load, const Done& done) {
     Window all;
     do {
       load.sleep_until(Load::Clock::now() + std::chrono::milliseconds(5));
-      all.merge(load.take_window());
+      add(load.take_window(), all);
     } while (!done(all));
     return all;
   }
@@ -92,45 +98,27 @@ class LoadTest : public ::testing::Test {
   std::optional<RunningServer> server_;
 };
 
-TEST_F(LoadTest, ClosedLoopsAreCountedAsTheServerCountsThem) {
+TEST_F(LoadTest, ClosedLoopsAreCounted) {
   serve();
   options_.concurrency = 3;
-  options_.metrics_url = server_->admin_url();
   const Measurement measured = measure(options_);
   expect_right_answers(measured);
   const Window& window = measured.window;
   EXPECT_EQ(window.lookups, window.requests);
   EXPECT_EQ(window.latency.count(), window.requests);
-  // The server was asked before and after.
-  EXPECT_GE(measured.server.at("answered").get<double>() + 3, static_cast<double>(window.lookups));
-  EXPECT_GT(measured.server.at("mean_batch").get<double>(), 0);
+  const auto& figures = measured.figures;
   // Whole bodies, and heads.
-  EXPECT_GT(window.bytes_up, window.requests * measured.database.at("query_bytes").get<uint64_t>());
-  EXPECT_GT(window.bytes_down,
-            window.requests * measured.database.at("response_bytes").get<uint64_t>());
-
-  const auto json = report_json(options_, measured);
-  EXPECT_EQ(json.at("loop"), "closed");
-  EXPECT_EQ(json.at("concurrency"), 3);
-  EXPECT_EQ(json.at("lookups"), window.lookups);
-  EXPECT_EQ(json.at("mean_batch"), measured.server.at("mean_batch"));
-  EXPECT_GT(json.at("lookups_per_second").get<double>(), 0);
-  EXPECT_LE(json.at("latency_ms").at("p50").get<double>(),
-            json.at("latency_ms").at("p99").get<double>());
-  EXPECT_EQ(json.at("kind"), "keyword");
-}
-
-TEST_F(LoadTest, ManyQueriesInJsonFromSeveralThreads) {
-  serve();
-  options_.concurrency = 5;
-  options_.load_threads = 2;
-  options_.format = "json";
-  options_.queries_per_request = 3;
-  const Measurement measured = measure(options_);
-  expect_right_answers(measured);
-  EXPECT_EQ(measured.window.lookups, 3 * measured.window.requests);
-  EXPECT_GT(measured.window.resent, 0u);
-  EXPECT_TRUE(measured.server.is_null()) << "no address of metrics was given";
+  EXPECT_GT(window.bytes_up, window.requests * figures.at("query_bytes").get<uint64_t>());
+  EXPECT_GT(window.bytes_down, window.requests * figures.at("response_bytes").get<uint64_t>());
+  EXPECT_EQ(figures.at("loop"), "closed");
+  EXPECT_EQ(figures.at("connections"), 3);
+  EXPECT_EQ(figures.at("lookups"), window.lookups);
+  const auto lookups = static_cast<double>(window.lookups);
+  EXPECT_NEAR(figures.at("lookups_per_second").get<double>() * window.seconds, lookups,
+              1e-6 * lookups);
+  EXPECT_LE(figures.at("latency_ms").at("p50").get<double>(),
+            figures.at("latency_ms").at("p99").get<double>());
+  EXPECT_EQ(figures.at("kind"), "keyword");
 }
 
 TEST_F(LoadTest, PackedResponsesOfOneAndTwoLevels) {
@@ -145,48 +133,23 @@ TEST_F(LoadTest, PackedResponsesOfOneAndTwoLevels) {
 
 TEST_F(LoadTest, RequestsForSeveralKeys) {
   build("first ", {"--fresh", "--keys-per-request", "4"});
-  serve({"--queries-per-request-max", "2"});
+  serve();
   options_.concurrency = 2;
   options_.check_every = 1;
-  for (const std::string format : {"binary", "json"}) {
-    for (const unsigned queries : {1u, 2u}) {
-      options_.format = format;
-      options_.queries_per_request = queries;
-      const Measurement measured = measure(options_);
-      expect_right_answers(measured);
-      const Window& window = measured.window;
-      // The keys of the file are different, and each has a bucket or is left out.
-      EXPECT_EQ(window.lookups + window.left_out, 4 * queries * window.requests);
-      EXPECT_GT(window.lookups, window.left_out);
-
-      const auto json = report_json(options_, measured);
-      EXPECT_EQ(json.at("keys_per_request"), 4);
-      EXPECT_EQ(json.at("keys_per_request_max"), 4);
-      EXPECT_EQ(json.at("bucket_count"), 16);
-      EXPECT_EQ(json.at("left_out"), window.left_out);
-      const auto seconds = json.at("seconds").get<double>();
-      const auto lookups = static_cast<double>(window.lookups);
-      const auto requests = static_cast<double>(window.requests);
-      EXPECT_NEAR(json.at("lookups_per_second").get<double>() * seconds, lookups, 1e-6 * lookups);
-      EXPECT_NEAR(json.at("requests_per_second").get<double>() * seconds, requests,
-                  1e-6 * requests);
-      // A query for four keys, and its response.
-      const double bytes_at_least =
-          json.at("query_bytes").get<double>() / 4 + json.at("response_bytes").get<double>() / 4;
-      EXPECT_GT(json.at("bytes_per_key").get<double>(), bytes_at_least);
-      // A query meets the matrix once, however many keys it asks for.
-      const double bytes =
-          queries * requests / seconds * measured.database.at("matrix_bytes").get<double>();
-      EXPECT_NEAR(json.at("effective_bytes_per_second").get<double>(), bytes, 1e-6 * bytes);
-    }
-  }
+  const Measurement measured = measure(options_);
+  expect_right_answers(measured);
+  const Window& window = measured.window;
+  // The keys of the file are different, and each has a bucket or is left out.
+  EXPECT_EQ(window.lookups + window.left_out, 4 * window.requests);
+  EXPECT_GT(window.lookups, window.left_out);
+  EXPECT_EQ(measured.figures.at("keys_per_request"), 4);
+  EXPECT_EQ(measured.figures.at("left_out"), window.left_out);
 }
 
-// Three keys always find buckets of their own.
+// Three keys always find buckets of their own, and the fourth that is drawn is one of them.
 TEST_F(LoadTest, WrongValuesAmongSeveralKeysAreMismatches) {
   build("first ", {"--fresh", "--keys-per-request", "4"});
   serve();
-  options_.keys_per_request = 3;
   options_.expect_file =
       write_file(folder_ / "wrong.tsv", "key 0\tfirst 0\nkey 1\tanother\nkey 2\tfirst 2\n");
   const Measurement measured = measure(options_);
@@ -221,47 +184,22 @@ TEST_F(LoadTest, ArrivalsOfSeveralKeysAndKeysThatAreNotThere) {
   EXPECT_EQ(measured.window.lookups + measured.window.left_out, 4 * measured.window.requests);
 }
 
-TEST_F(LoadTest, MoreKeysThanARequestCanAskForAreRefused) {
-  const auto refusal = [this]() -> std::string {
-    try {
-      measure(options_);
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "";
-  };
-  serve();
-  options_.keys_per_request = 2;
-  EXPECT_THAT(refusal(), HasSubstr("--keys-per-request 2 is for a database with requests for "
-                                   "several keys"));
-  options_.keys_per_request = 1;
-  EXPECT_EQ(refusal(), "");
-
-  build("first ", {"--fresh", "--keys-per-request", "4"});
-  serve();
-  EXPECT_EQ(refusal(), "") << "one key of four";
-  options_.keys_per_request = 5;
-  EXPECT_THAT(refusal(), HasSubstr("--keys-per-request 5 is too much: a request to this database "
-                                   "is for up to 4 keys"));
-}
-
 TEST_F(LoadTest, OpenLoops) {
   serve();
   options_.rate = 300;
   options_.connections = 4;
   const Measurement measured = measure(options_);
   expect_right_answers(measured);
-  const auto json = report_json(options_, measured);
-  EXPECT_EQ(json.at("loop"), "open");
-  EXPECT_EQ(json.at("rate"), 300);
-  EXPECT_EQ(json.at("connections"), 4);
+  EXPECT_EQ(measured.figures.at("loop"), "open");
+  EXPECT_EQ(measured.figures.at("rate"), 300);
+  EXPECT_EQ(measured.figures.at("connections"), 4);
 }
 
 TEST_F(LoadTest, LatencyInAnOpenLoopCountsFromTheArrival) {
   serve();
   options_.rate = 1000;
   options_.connections = 1;
-  Load load(options_, parse_target(options_.url));
+  Load load(options_);
   load.start();
   counted_until(load, [](const Window& all) { return all.requests > 0; });
   server_->program().send(SIGSTOP);
@@ -286,7 +224,7 @@ TEST_F(LoadTest, LatencyInAnOpenLoopCountsFromTheArrival) {
 TEST_F(LoadTest, ARequestWithoutAnAnswerIsGivenUp) {
   serve();
   options_.timeout_s = 1;
-  Load load(options_, parse_target(options_.url));
+  Load load(options_);
   server_->program().send(SIGSTOP);
   load.start();
   const Window window = counted_until(load, [](const Window& all) { return !all.errors.empty(); });
@@ -319,17 +257,11 @@ TEST_F(LoadTest, TlsAndApiKeys) {
   EXPECT_THROW(measure(options_), ConnectionError) << "without trust";
 }
 
-TEST_F(LoadTest, AServerAtAUnixSocket) {
-  serve({}, "unix:" + (folder_ / "socket").string());
-  options_.url = "unix:" + (folder_ / "socket").string();
-  expect_right_answers(measure(options_));
-}
-
 TEST_F(LoadTest, EveryAddressIsAClient) {
   serve({"--client-queries-per-minute-max", "2"});
   for (const char* from : {"127.0.0.2", "127.0.0.3"}) {
     options_.from = from;
-    Load load(options_, parse_target(options_.url));
+    Load load(options_);
     load.start();
     const Window window =
         counted_until(load, [](const Window& all) { return all.errors.contains("429"); });
@@ -342,41 +274,33 @@ TEST_F(LoadTest, AnEpochThatIsGoneIsFollowedByTheNext) {
   serve({"--grace-seconds", "0", "--watch-seconds", "0"});
   options_.expect_file.clear();
   options_.concurrency = 4;
-  options_.load_threads = 2;
   options_.epoch_changes = true;
-  Load load(options_, parse_target(options_.url));
-  const auto first = load.database_facts();
+  Load load(options_);
   load.start();
   counted_until(load, [](const Window& all) { return all.requests > 0; });
   build("second ");
   server_->program().send(SIGHUP);
   counted_until(load, [](const Window& all) { return all.epoch_changes == 1; });
-  EXPECT_NE(load.database_facts().at("epoch"), first.at("epoch"));
   counted_until(load, [](const Window& all) { return all.requests > 0; });
   const CheckResult checks = load.stop();
   EXPECT_GT(checks.checked, 0u);
   EXPECT_EQ(checks.mismatches, 0u);
 }
 
-// TLS brings bytes of its own.
-TEST_F(LoadTest, IdleConnectionsAndSlowSendersStandNextToTheLoad) {
-  serve_tls();
-  options_.metrics_url = server_->admin_url();
-  options_.idle_connections = 5;
-  options_.slow_senders = 2;
-  options_.slow_bytes_per_second = 1'000'000'000;
-  const Measurement measured = measure(options_);
-  expect_right_answers(measured);
-  Load load(options_, parse_target(options_.url));
-  load.start();
-  const Window window =
-      counted_until(load, [](const Window& all) { return all.slow_answered > 3; });
-  EXPECT_EQ(window.slow_closed, 0u);
-  EXPECT_EQ(window.idle_reopened, 0u) << "the server allows silence for 10 seconds";
-  counted_until(load, [this](const Window&) {
-    const auto metrics = ServerMetrics(options_).fetch();
-    return metrics && sum_of(*metrics, "blindfuse_http_connections") >= 5 + 2 + 1;
-  });
+TEST(Latencies, ArePercentilesOfTheNearestRank) {
+  Latencies latencies;
+  EXPECT_EQ(latencies.percentile_ms(0.5), 0);
+  for (int i = 10; i > 0; --i) latencies.add_seconds(i * 1e-3);
+  EXPECT_FLOAT_EQ(static_cast<float>(latencies.percentile_ms(0.5)), 5);
+  EXPECT_FLOAT_EQ(static_cast<float>(latencies.percentile_ms(0.9)), 9);
+  EXPECT_FLOAT_EQ(static_cast<float>(latencies.percentile_ms(0.91)), 10);
+  EXPECT_FLOAT_EQ(static_cast<float>(latencies.percentile_ms(0.01)), 1);
+  EXPECT_FLOAT_EQ(static_cast<float>(latencies.percentile_ms(1)), 10);
+  Latencies more;
+  more.add_seconds(0.5);
+  latencies.merge(more);
+  EXPECT_EQ(latencies.count(), 11u);
+  EXPECT_FLOAT_EQ(static_cast<float>(latencies.percentile_ms(1)), 500);
 }
 
 }  // namespace

@@ -153,6 +153,13 @@ def peers(document: dict[str, Any]) -> Iterator[Check]:
         least, most = (28, 39) if row["threads"] == 1 else (36, 61)
         slack = 0.005 / row["ratio"] * yardstick
         yield cell + "ratio", yardstick, (least + most) / 2, (most - least) / 2 + slack
+    measured = {(row["scheme"].partition(", 3-wise")[0], row["text"]): row
+                for row in rows(document, "server") if row["threads"] == 1}
+    for i, row in enumerate(rows(document, "one query")):
+        if row["scheme"] != "blindfuse":
+            same = measured[row["scheme"], row["text"].partition(", by key")[0]]
+            for name in ("server_ms", "ratio"):
+                yield f"one query.{i}.{name}", row[name], same[name], 0
     for i, row in enumerate(rows(document, "batching")):
         yardstick = row["batch"] * 1.073741824 / row["scan_ms"] * 1000 / row["ratio"]
         yield f"batching.{i}.ratio", yardstick, 33.5, 5.5
@@ -219,17 +226,6 @@ def sealpir(document: dict[str, Any]) -> Iterator[Check]:
             yield f"figure-12.{i}.answer_KB", row["answer_KB"], whole, 0
 
 
-def packed(document: dict[str, Any]) -> Iterator[Check]:
-    """The same figures stand in the table that people write."""
-    text = (FOLDER.parents[1] / "docs" / "BENCHMARKS_DETAILS.md").read_text()
-    for i, row in enumerate(rows(document, "look-ups")):
-        name = row["text"].replace("x 32 KB", "x 32 KB, by number").replace("x 64 B", "x 64 B, by number")
-        cells = next(line for line in text.splitlines() if line.startswith(f"| {name}")).split(" | ")
-        columns = ("hint_mode_lookup_kB", "hint_mode_once_MB", "lookup_kB", "once_kB")
-        for column, cell in zip(columns, cells[1:5], strict=True):
-            yield f"look-ups.{i}.{column}", row[column], float(cell.split()[0]), 0
-
-
 CHECKS = {
     "chalametpir": chalametpir,
     "frodopir": frodopir,
@@ -237,7 +233,6 @@ CHECKS = {
     "inspire": inspire,
     "via": via,
     "sealpir": sealpir,
-    "packed": packed,
     "peers": peers,
 }
 

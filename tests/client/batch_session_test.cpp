@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "client/query_preparation.h"
+#include "client/ring_query.h"
 #include "client/session.h"
 #include "client/shared_session.h"
 #include "tests/client/batch_database.h"
+#include "tests/client/look_ups.h"
 #include "tests/client/packed_database.h"
 #include "tests/client/scratch_folder.h"
 
@@ -72,7 +73,7 @@ TEST_F(BatchSessionTest, GetsTheValuesOfAllKeys) {
   Session session = this->session();
   std::vector<std::string> keys = present(values_.size());
   keys.insert(keys.begin() + 5, "no such key");
-  const std::vector<Answer> answers = session.look_up(keys);
+  const std::vector<Answer> answers = answers_of(session, keys);
   ASSERT_EQ(answers.size(), keys.size());
   size_t asked = 0;
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -92,9 +93,9 @@ TEST_F(BatchSessionTest, GetsTheValuesOfAllKeys) {
 
 TEST_F(BatchSessionTest, GetsOneKey) {
   Session session = this->session();
-  EXPECT_EQ(session.get("key-7"), values_.at("key-7"));
-  EXPECT_EQ(session.get("empty"), "");
-  EXPECT_EQ(session.get("no such key"), std::nullopt);
+  EXPECT_EQ(value_of(session, "key-7"), values_.at("key-7"));
+  EXPECT_EQ(value_of(session, "empty"), "");
+  EXPECT_EQ(value_of(session, "no such key"), std::nullopt);
   EXPECT_EQ(requests(), 3u);
 }
 
@@ -108,7 +109,7 @@ TEST_F(BatchSessionTest, RequestsDependOnTheNumberOfKeysAlone) {
       SCOPED_TRACE(all[0] + ", " + std::to_string(count));
       Session session = this->session();
       const size_t before = requests();
-      const std::vector<Answer> answers = session.look_up(std::span(all).first(count));
+      const std::vector<Answer> answers = answers_of(session, std::span(all).first(count));
       EXPECT_EQ(answers.size(), count);
       EXPECT_EQ(requests(before), (count + kKeys - 1) / kKeys);
     }
@@ -118,13 +119,13 @@ TEST_F(BatchSessionTest, RequestsDependOnTheNumberOfKeysAlone) {
 TEST_F(BatchSessionTest, AKeyThatComesAgainIsAskedForOnce) {
   Session session = this->session();
   const std::vector<std::string> keys = {"key-1", "key-2", "key-1", "key-1"};
-  const auto values = session.get_many(keys);
+  const auto values = values_of(session, keys);
   for (size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(values[i], values_.at(keys[i]));
   EXPECT_EQ(requests(), 1u);
   // Eight keys are two requests, even if there are two keys alone.
   std::vector<std::string> more(8, "empty");
   more[2] = "key-5";
-  const std::vector<Answer> answers = session.look_up(more);
+  const std::vector<Answer> answers = answers_of(session, more);
   EXPECT_EQ(requests(), 3u);
   for (size_t i = 0; i < more.size(); ++i) EXPECT_EQ(answers[i].value, values_.at(more[i]));
 }
@@ -136,7 +137,7 @@ TEST_F(BatchSessionTest, AKeyThatFoundNoBucketIsAskedForInTheNextRequest) {
   const std::vector<std::string> others = Database::keys_of_buckets({0, 2, 5}, 3);
   keys.insert(keys.begin() + 4, others.begin(), others.end());
   ASSERT_EQ(keys.size(), 2 * kKeys);
-  const std::vector<Answer> answers = session.look_up(keys);
+  const std::vector<Answer> answers = answers_of(session, keys);
   for (const Answer& answer : answers) EXPECT_TRUE(answer.asked);
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(answers[i].value, values_.at(keys[i])) << keys[i];
   for (size_t i = 4; i < keys.size(); ++i) EXPECT_EQ(answers[i].value, std::nullopt) << keys[i];
@@ -147,7 +148,7 @@ TEST_F(BatchSessionTest, AKeyThatFoundNoBucketIsAskedForInTheNextRequest) {
 TEST_F(BatchSessionTest, AKeyThatIsLeftOutIsNotTakenForOneThatIsNotThere) {
   Session session = this->session();
   const std::vector<std::string> keys = Database::keys_of_buckets({0, 2, 5}, kKeys);
-  const std::vector<Answer> answers = session.look_up(keys);
+  const std::vector<Answer> answers = answers_of(session, keys);
   const auto asked =
       std::ranges::count_if(answers, [](const Answer& answer) { return answer.asked; });
   EXPECT_EQ(asked, 3);
@@ -160,7 +161,7 @@ TEST_F(BatchSessionTest, AKeyThatIsLeftOutIsNotTakenForOneThatIsNotThere) {
     }
   }
   try {
-    session.get_many(keys);
+    values_of(session, keys);
     ADD_FAILURE() << "no error";
   } catch (const NotAskedError& error) {
     EXPECT_EQ(error.count(), 1u);
@@ -170,14 +171,14 @@ TEST_F(BatchSessionTest, AKeyThatIsLeftOutIsNotTakenForOneThatIsNotThere) {
   }
   EXPECT_EQ(requests(), 2u);
   // Half of them leave no key out.
-  EXPECT_EQ(session.get_many(std::span(keys).first(2)).size(), 2u);
-  EXPECT_EQ(session.get_many(std::span(keys).last(2)).size(), 2u);
+  EXPECT_EQ(values_of(session, std::span(keys).first(2)).size(), 2u);
+  EXPECT_EQ(values_of(session, std::span(keys).last(2)).size(), 2u);
 }
 
 TEST_F(BatchSessionTest, TheCostOfARequestIsDividedAmongItsKeys) {
   Session session = this->session();
   const std::vector<std::string> keys = {"key-1", "empty", "key-1"};
-  for (const Answer& answer : session.look_up(keys)) {
+  for (const Answer& answer : answers_of(session, keys)) {
     EXPECT_TRUE(answer.asked);
     EXPECT_EQ(answer.request_keys, 3u);
     EXPECT_EQ(answer.query_bytes, (Database::kQueryBytes + 2) / 3);
@@ -186,14 +187,14 @@ TEST_F(BatchSessionTest, TheCostOfARequestIsDividedAmongItsKeys) {
     EXPECT_GE(answer.total_seconds, answer.prepare_seconds + answer.server_seconds);
   }
   const std::vector<std::string> one = {"key-1"};
-  EXPECT_EQ(session.look_up(one)[0].query_bytes, Database::kQueryBytes);
+  EXPECT_EQ(answers_of(session, one)[0].query_bytes, Database::kQueryBytes);
 }
 
 TEST_F(BatchSessionTest, ARequestIsRepeatedWithAnotherQueryAndTheSameKeys) {
   Session session = this->session();
   const std::vector<std::string> keys = present(kKeys + 1);
   server_.errors = {FakeServer::error(503, "busy", 0)};
-  const std::vector<Answer> answers = session.look_up(keys);
+  const std::vector<Answer> answers = answers_of(session, keys);
   for (size_t i = 0; i < keys.size(); ++i) {
     if (answers[i].asked) {
       EXPECT_EQ(answers[i].value, values_.at(keys[i])) << keys[i];
@@ -209,7 +210,7 @@ TEST_F(BatchSessionTest, ARequestIsRepeatedWithAnotherQueryAndTheSameKeys) {
 TEST_F(BatchSessionTest, ARefusedRequestIsNotRepeated) {
   Session session = this->session();
   server_.errors = {FakeServer::error(413, "too large")};
-  EXPECT_THROW(session.get_many(present(kKeys)), ServerError);
+  EXPECT_THROW(values_of(session, present(kKeys)), ServerError);
   EXPECT_EQ(requests(), 1u);
 }
 
@@ -217,28 +218,28 @@ TEST_F(BatchSessionTest, PreparesRequests) {
   ClientOptions options = this->options();
   options.prepare_batch = 3;
   Session session = this->session(options);
-  session.get_many(present(1));
+  values_of(session, present(1));
   EXPECT_EQ(session.prepared_count(), 2u);
-  session.look_up(present(2 * kKeys));
+  answers_of(session, present(2 * kKeys));
   EXPECT_EQ(session.prepared_count(), 0u);
   options.prepare_batch = 0;
   Session other = this->session(options);
-  other.look_up(present(2 * kKeys));
+  answers_of(other, present(2 * kKeys));
   EXPECT_EQ(other.prepared_count(), 0u);
 }
 
 TEST_F(BatchSessionTest, ANewEpochMayHaveOtherBuckets) {
   Session session = this->session();
-  EXPECT_EQ(session.get("key-1"), values_.at("key-1"));
+  EXPECT_EQ(value_of(session, "key-1"), values_.at("key-1"));
   session.prepare(2);
   server_.database = PackedDatabase::serve(values_);
   const std::vector<std::string> keys = present(kKeys + 1);
-  auto values = session.get_many(keys);
+  auto values = values_of(session, keys);
   for (size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(values[i], values_.at(keys[i])) << keys[i];
   EXPECT_EQ(session.prepared_count(), 0u);
   EXPECT_EQ(session.keys_per_request(), kQueriesPerRequest);
   server_.database = Database::serve(values_);
-  EXPECT_EQ(session.get("key-2"), values_.at("key-2"));
+  EXPECT_EQ(value_of(session, "key-2"), values_.at("key-2"));
   EXPECT_EQ(session.keys_per_request(), kKeys);
 }
 
@@ -247,14 +248,14 @@ TEST_F(BatchSessionTest, HintsThatAreNotKeptAreReadForAllBucketsAlike) {
   options.hint_memory_bytes_max = 0;
   Session session = this->session(options);
   const std::vector<std::string> keys = {"key-1", "empty"};
-  const auto values = session.get_many(keys);
+  const auto values = values_of(session, keys);
   for (size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(values[i], values_.at(keys[i]));
 }
 
 TEST_F(BatchSessionTest, KeysAreCheckedBeforeAnyIsAskedFor) {
   Session session = this->session();
   const std::vector<std::string> keys = {"key-1", std::string(kKeyBytesMax + 1, 'x')};
-  EXPECT_THROW(session.get_many(keys), InputError);
+  EXPECT_THROW(values_of(session, keys), InputError);
   EXPECT_EQ(requests(), 0u);
 }
 
@@ -267,7 +268,7 @@ TEST_F(BatchSessionTest, PlacesOfKeys) {
       const KeyHash hash = database.hash(key);
       const KeyPlace place = database.place(hash, bucket);
       EXPECT_EQ(place.shard / Database::kBucketShards, bucket);
-      EXPECT_EQ(place.row_count, 3u);
+      EXPECT_EQ(place.asks, 1u);
       EXPECT_EQ(place.digest, hash.digest);
       const auto rows = reference_pir::rows_of_key(
           hash.slot_hash, database.table()[place.shard].filter_seed, {Database::kRows, 256, 3});
@@ -277,11 +278,30 @@ TEST_F(BatchSessionTest, PlacesOfKeys) {
   EXPECT_EQ(database.place(KeyHash(), 4).shard, 4 * Database::kBucketShards);
 }
 
+// Every bucket of a request has a place; those without a key are not asked.
+TEST_F(BatchSessionTest, PlacesOfTheBucketsOfARequest) {
+  const ServedDatabase& served = server_.database;
+  const DatabaseDescription database(served.manifest_text(), served.table());
+  SecretBuffer<KeyHash> hashes(1);
+  hashes[0] = database.hash("key-1");
+  const BatchPlan plan(std::move(hashes), *database.layout().batch);
+  SecretBuffer<KeyPlace> places(database.layout().bucket_count());
+  SecretBuffer<uint32_t> keys(places.size());
+  place_in_buckets(database, plan, 0, places.span(), keys.span());
+  size_t asked = 0;
+  for (uint32_t bucket = 0; bucket < places.size(); ++bucket) {
+    EXPECT_EQ(places[bucket].shard / Database::kBucketShards, bucket);
+    EXPECT_EQ(places[bucket].asks, keys[bucket] == 0 ? 1u : 0u) << bucket;
+    asked += places[bucket].asks;
+  }
+  EXPECT_EQ(asked, 1u);
+}
+
 TEST_F(BatchSessionTest, ClientsOfSeveralThreadsGetValues) {
   SharedSession shared([this](auto) { return std::make_unique<FakeTransport>(server_); },
                        "http://test", options(), {});
   const std::vector<std::string> keys = {"key-1", "key-2"};
-  const std::vector<Answer> answers = shared.look_up(keys, KeyForm::kAny, {});
+  const std::vector<Answer> answers = shared.look_up(copies_of(keys), KeyForm::kAny, {});
   ASSERT_EQ(answers.size(), 2u);
   EXPECT_EQ(answers[1].value, values_.at("key-2"));
   EXPECT_EQ(requests(), 1u);

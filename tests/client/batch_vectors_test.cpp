@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "client/bucket_matching.h"
+#include "client/batch_plan.h"
 #include "client/database_description.h"
 #include "client/decoder.h"
-#include "client/query_preparation.h"
+#include "client/ring_query.h"
 #include "src/arithmetic/record.h"
 #include "src/protocol/bucket_choice.h"
 #include "tests/client/fake_server.h"
@@ -61,7 +61,7 @@ TEST_F(BatchClientVectors, RecordsOfAllBucketsAreTheFrozenOnes) {
     if (asked.at("key").is_null()) continue;
     KeyPlace place;
     place.shard = shard;
-    place.row_count = 3;
+    place.asks = 1;
     const Bytes digest = bytes_of_hex(asked.at("digest"));
     std::copy(digest.begin(), digest.end(), place.digest.begin());
     const std::optional<std::string> value = database_.value_in(record, place);
@@ -78,10 +78,10 @@ TEST_F(BatchClientVectors, TheQueryIsTheFrozenOne) {
   for (const nlohmann::json& digit : file_.at("packing_key")) {
     texts.push_back(digit.at("e").get<std::string>());
   }
-  std::vector<BucketRows> buckets(layout_.bucket_count());
+  std::vector<KeyPlace> buckets(layout_.bucket_count());
   for (const nlohmann::json& asked : file_.at("asked")) {
     const auto rows = asked.at("rows").get<std::vector<uint32_t>>();
-    BucketRows& bucket = buckets.at(asked.at("bucket").get<size_t>());
+    KeyPlace& bucket = buckets.at(asked.at("bucket").get<size_t>());
     std::copy(rows.begin(), rows.end(), bucket.rows.begin());
     bucket.asks = rows.empty() ? 0 : 1;
   }

@@ -11,6 +11,7 @@
 
 #include "client/session.h"
 #include "tests/client/fake_server.h"
+#include "tests/client/look_ups.h"
 #include "tests/client/scratch_folder.h"
 #include "tests/client/watched_files.h"
 
@@ -72,7 +73,7 @@ TEST_F(HintReadsTest, EveryProcessReadsAllHintsWhateverItsKey) {
     std::vector<std::string> first;
     for (const std::string& key : keys()) {
       WatchedFiles watched(hints());
-      session(options(are_kept)).get(key);
+      value_of(session(options(are_kept)), key);
       const std::vector<std::string> opened = watched.take_opened();
       if (first.empty()) first = opened;
       EXPECT_EQ(opened, first) << key;
@@ -83,24 +84,24 @@ TEST_F(HintReadsTest, EveryProcessReadsAllHintsWhateverItsKey) {
 
 TEST_F(HintReadsTest, HintsThatAreKeptAreReadOnce) {
   Session session = this->session(options());
-  session.get("3");
+  value_of(session, "3");
   WatchedFiles watched(hints());
-  for (const std::string& key : keys()) session.get(key);
+  for (const std::string& key : keys()) value_of(session, key);
   EXPECT_THAT(watched.take_opened(), IsEmpty());
 }
 
 TEST_F(HintReadsTest, HintsThatAreNotKeptAreAllReadInEveryLookUp) {
   Session session = this->session(options(false));
-  session.get("3");
+  value_of(session, "3");
   WatchedFiles watched(hints());
   for (const std::string& key : keys()) {
-    session.get(key);
+    value_of(session, key);
     EXPECT_EQ(watched.take_opened(), names()) << key;
   }
   const std::vector<std::string> many(kQueriesPerRequest + 4, "2");
-  session.get_many(many);
+  values_of(session, many);
   EXPECT_EQ(watched.take_opened(), names());
-  session.get_many({});
+  values_of(session, std::vector<std::string>());
   EXPECT_THAT(watched.take_opened(), IsEmpty());
 }
 
@@ -113,7 +114,7 @@ TEST_F(HintReadsTest, AnAlteredHintOfAnyShardIsFoundBeforeAQueryIsSent) {
         std::vector<std::string> errors;
         for (const std::string& key : keys()) {
           try {
-            session(options(are_kept), files).get(key);
+            value_of(session(options(are_kept), files), key);
             ADD_FAILURE() << shard << ' ' << key;
           } catch (const CacheError& error) {
             errors.emplace_back(error.what());
@@ -126,32 +127,32 @@ TEST_F(HintReadsTest, AnAlteredHintOfAnyShardIsFoundBeforeAQueryIsSent) {
     }
   }
   EXPECT_EQ(server_.count("/queries"), 0u);
-  session(options()).get("0");
+  value_of(session(options()), "0");
   EXPECT_EQ(server_.count("/queries"), 1u);
 }
 
 TEST_F(HintReadsTest, AHintThatGoesLaterFailsEveryLookUpOrNone) {
   Session kept = session(options());
   Session not_kept = session(options(false));
-  kept.get("0");
-  not_kept.get("0");
+  value_of(kept, "0");
+  value_of(not_kept, "0");
   std::filesystem::remove(hint_path(3));
   for (const std::string& key : keys()) {
-    EXPECT_NO_THROW(kept.get(key)) << key;
-    EXPECT_THROW(not_kept.get(key), CacheError) << key;
+    EXPECT_NO_THROW(value_of(kept, key)) << key;
+    EXPECT_THROW(value_of(not_kept, key), CacheError) << key;
   }
 }
 
 TEST_F(HintReadsTest, TheHintsOfAnotherEpochAreCheckedBeforeItIsAsked) {
   Session session = this->session(options());
-  session.get("1");
+  value_of(session, "1");
   server_.database = server_.database.with_other_noise(2, 1);
-  session.get("1");
+  value_of(session, "1");
   EXPECT_EQ(server_.count("/queries"), 3u);  // of them one that told of the epoch
   server_.database = server_.database.with_other_noise(4, 1);
   session.sync();
   alter_byte(hint_path(0));
-  EXPECT_THROW(session.get("1"), CacheError);
+  EXPECT_THROW(value_of(session, "1"), CacheError);
   EXPECT_EQ(server_.count("/queries"), 3u);
 }
 
@@ -167,11 +168,11 @@ TEST_F(HintReadsTest, CheckingTellsHowFarItIsAndCanBeStopped) {
     return goes_on;
   };
   Session session = this->session(stopping);
-  EXPECT_THROW(session.get("1"), CancelledError);
+  EXPECT_THROW(value_of(session, "1"), CancelledError);
   ASSERT_EQ(checked, std::vector<uint64_t>{0});
   EXPECT_EQ(server_.count("/queries"), 0u);
   goes_on = true;
-  session.get("1");
+  value_of(session, "1");
   EXPECT_EQ(checked.back(), server_.database.layout().hint_bytes());
 }
 
@@ -260,14 +261,14 @@ TEST_F(HintReadsTest, ALookUpCanBeCancelledWhileHintsAreReadAgain) {
     return progress.stage != ClientStage::kCheckingHints || ++checks <= checks_allowed;
   };
   Session session = this->session(options);
-  session.get("3");  // has opened the hints
+  value_of(session, "3");  // has opened the hints
   checks = 0;
-  session.get("3");
+  value_of(session, "3");
   EXPECT_GT(checks, 0);
   checks = 0;
   checks_allowed = 0;
   WatchedFiles watched(hints());
-  EXPECT_THROW(session.get("3"), CancelledError);
+  EXPECT_THROW(value_of(session, "3"), CancelledError);
   EXPECT_THAT(watched.take_opened(), IsEmpty());  // before the first of them
 }
 

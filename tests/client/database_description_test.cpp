@@ -21,7 +21,7 @@ TEST(DatabaseDescription, PlacesEveryKeyOfTheFrozenDatabase) {
   for (const nlohmann::json& entry : vectors["entries"]) {
     const KeyPlace place = database.place(*decode_hex(entry["key"].get<std::string>()));
     EXPECT_EQ(place.shard, entry["shard"]);
-    EXPECT_EQ(place.row_count, 3u);
+    EXPECT_EQ(place.asks, 1u);
     EXPECT_EQ(nlohmann::json(std::vector(place.rows.begin(), place.rows.begin() + 3)),
               entry["rows"]);
     EXPECT_EQ(database.value_in(bytes_of_hex(entry["record"]), place),
@@ -33,11 +33,11 @@ TEST(DatabaseDescription, PlacesNumbersOfAnIndexDatabase) {
   const DatabaseDescription database = described("database_index.json");  // 290 keys, 3 shards
   const KeyPlace place = database.place("152");
   EXPECT_EQ(place.shard, 2u);
-  EXPECT_EQ(place.row_count, 1u);
+  EXPECT_EQ(place.asks, 1u);
   EXPECT_EQ(place.rows[0], 50u);
-  EXPECT_EQ(database.place(uint64_t{289}).row_count, 1u);
+  EXPECT_EQ(database.place(uint64_t{289}).asks, 1u);
   for (const char* beyond : {"290", "1000000000000", "18446744073709551616"}) {
-    EXPECT_EQ(database.place(beyond).row_count, 0u) << beyond;
+    EXPECT_EQ(database.place(beyond).asks, 0u) << beyond;
     EXPECT_LT(database.place(beyond).shard, 3u) << beyond;
   }
   const std::vector<uint8_t> zeros(database.layout().record_bytes());

@@ -45,14 +45,14 @@ TEST_P(DecoderVectors, QueriesAndRecordsAreTheFrozenOnes) {
                                 : std::string(*decode_hex(query["key"].get<std::string>()));
     const KeyPlace place = database.place(key);
     EXPECT_EQ(place.shard, query["shard"]);
-    EXPECT_EQ(nlohmann::json(std::vector(place.rows.begin(), place.rows.begin() + place.row_count)),
+    EXPECT_EQ(nlohmann::json(
+                  std::vector(place.rows.begin(), place.rows.begin() + place.asks * layout.arity)),
               query["rows"]);
 
     std::vector<uint8_t> packed(layout.query_bytes());
-    DecodingSecret decoding =
-        PreparedQuery(ProcessToken::current(), database.manifest().seed, secret_of(s),
-                      std::move(masked))
-            .encrypt(std::span(place.rows).first(place.row_count), layout.query_bits, packed);
+    DecodingSecret decoding = PreparedQuery(ProcessToken::current(), database.manifest().seed,
+                                            secret_of(s), std::move(masked))
+                                  .encrypt({&place, 1}, layout, packed);
     EXPECT_EQ(packed, bytes_of_hex(query["query"]));
     const std::vector<uint8_t> record =
         decode(std::move(decoding), layout, place.shard,

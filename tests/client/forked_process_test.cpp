@@ -8,10 +8,11 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "client/query_preparation.h"
+#include "client/ring_query.h"
 #include "client/shared_session.h"
 #include "tests/client/copied_process.h"
 #include "tests/client/fake_server.h"
+#include "tests/client/look_ups.h"
 #include "tests/client/scratch_folder.h"
 #include "tests/client/seeded_random.h"
 
@@ -106,13 +107,13 @@ TEST_P(ForkedProcessTest, SendsNoPreparedQueryAgain) {
     const auto childs = in_copy(how(), [&] {
       session.prepare(2);
       const auto grandchilds = in_copy(how(), [&] {
-        session.get("2");
+        value_of(session, "2");
         return sent_queries();
       });
-      session.get("1");
+      value_of(session, "1");
       return grandchilds.value() + sent_queries();
     });
-    session.get("0");
+    value_of(session, "0");
     return childs.value() + sent_queries();
   });
   ASSERT_TRUE(bodies);
@@ -179,7 +180,7 @@ Bytes errors_of(SharedSession& shared) {
       errors += std::string(error.what()) + "\n";
     }
   };
-  note_error([&] { shared.look_up({&key, 1}, KeyForm::kAny, {}); });
+  note_error([&] { shared.look_up(copies_of({&key, 1}), KeyForm::kAny, {}); });
   note_error([&] { shared.run({}, [](Session& session) { session.prepare(1); }); });
   return Bytes(errors.begin(), errors.end());
 }

@@ -9,10 +9,11 @@
 #include <thread>
 #include <utility>
 
-#include "client/seen_signers.h"
+#include "client/manifest_guard.h"
 #include "client/session.h"
 #include "host/publish/signing_key.h"
 #include "tests/client/fake_server.h"
+#include "tests/client/look_ups.h"
 #include "tests/client/scratch_folder.h"
 
 namespace blindfuse {
@@ -84,7 +85,7 @@ class LyingServerTest : public testing::Test {
 TEST_F(LyingServerTest, WhatTheKeySignedIsTaken) {
   server_.database = signed_by(key_, old_, 5);
   Session session = keyed();
-  EXPECT_TRUE(session.get("0"));
+  EXPECT_TRUE(value_of(session, "0"));
   EXPECT_EQ(session.signer()->signer, public_key_);
   EXPECT_EQ(session.signer()->sequence, 5u);
   EXPECT_EQ(session.signer()->time, kTime + 5);
@@ -92,7 +93,7 @@ TEST_F(LyingServerTest, WhatTheKeySignedIsTaken) {
   EXPECT_EQ(session.signer()->warning, "");
   EXPECT_EQ(keyed().signer()->sequence, 5u) << "the same again";
   server_.database = signed_by(key_, new_, 6);
-  EXPECT_TRUE(keyed().get("1"));
+  EXPECT_TRUE(value_of(keyed(), "1"));
 }
 
 TEST_F(LyingServerTest, AManifestThatIsNotSignedIsRefused) {
@@ -190,15 +191,15 @@ TEST_F(LyingServerTest, NoLieIsCalledByTheNameOfAnother) {
 TEST_F(LyingServerTest, ALaterManifestIsCheckedLikeTheFirst) {
   server_.database = signed_by(key_, new_, 20);
   Session session = keyed();
-  session.get("0");
+  value_of(session, "0");
   server_.database = signed_by(key_, old_, 10);
   const size_t queries = server_.count("/queries");
-  EXPECT_THROW(session.get("0"), SignatureError);
+  EXPECT_THROW(value_of(session, "0"), SignatureError);
   EXPECT_EQ(server_.count("/queries"), queries + 1);
   EXPECT_EQ(server_.count(old_.epoch()), 0u);
   EXPECT_EQ(session.signer()->sequence, 20u);
   server_.database = signed_by(key_, new_, 20);
-  EXPECT_TRUE(session.get("0")) << "after the lie it can be used again";
+  EXPECT_TRUE(value_of(session, "0")) << "after the lie it can be used again";
 }
 
 TEST_F(LyingServerTest, OtherServersAreRememberedApart) {
@@ -232,7 +233,7 @@ TEST_F(LyingServerTest, WithoutAKeyAMissingSignatureIsTold) {
   EXPECT_THAT(session.signer()->warning,
               AllOf(HasSubstr("was signed by " + public_key_), HasSubstr("now is not signed")));
   EXPECT_EQ(session.signer()->signer, "");
-  EXPECT_TRUE(session.get("0"));
+  EXPECT_TRUE(value_of(session, "0"));
 }
 
 TEST_F(LyingServerTest, WithoutAKeyAnOlderManifestAndASecondOneAreTold) {
@@ -266,7 +267,7 @@ TEST_F(LyingServerTest, WhatIsSentDoesNotDependOnSignatures) {
     server_.requests.clear();
     ClientOptions options = this->options(key);
     options.cache_folder = cache.path();
-    session(options).get("1");
+    value_of(session(options), "1");
     std::vector<std::string> sent;
     for (const SeenRequest& request : server_.requests) {
       sent.push_back(request.method + " " + request.path + " " +

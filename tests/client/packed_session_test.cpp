@@ -9,11 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "client/query_preparation.h"
+#include "client/ring_query.h"
 #include "client/session.h"
 #include "tests/client/batch_database.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/http_fake_server.h"
+#include "tests/client/look_ups.h"
 #include "tests/client/packed_database.h"
 #include "tests/client/scratch_folder.h"
 
@@ -96,7 +97,7 @@ TEST_F(PackedSessionTest, GetsValuesOfEveryShard) {
     for (const std::string& key : keys_of_shard(shard, 2)) keys.push_back(key);
   }
   Session session = this->session();
-  const auto values = session.get_many(keys);
+  const auto values = values_of(session, keys);
   ASSERT_EQ(values.size(), keys.size());
   EXPECT_EQ(values[0], "");
   EXPECT_EQ(values[1], std::nullopt);
@@ -113,7 +114,8 @@ TEST_F(PackedSessionTest, GetsValuesOfEveryShard) {
 TEST_F(PackedSessionTest, QueriesOfABatchAreAsGoodAsOthers) {
   Session session = this->session();
   session.prepare(3);
-  for (const std::string& key : keys_of_shard(1, 3)) EXPECT_EQ(session.get(key), values_.at(key));
+  for (const std::string& key : keys_of_shard(1, 3))
+    EXPECT_EQ(value_of(session, key), values_.at(key));
   EXPECT_EQ(session.prepared_count(), 0u);
 }
 
@@ -121,7 +123,7 @@ TEST_F(PackedSessionTest, ANewEpochBringsTheMasksOfChangedPacksAlone) {
   Session session = this->session();
   const std::string changed = keys_of_shard(2, 1).front();
   session.prepare(4);
-  EXPECT_EQ(session.get(changed), values_.at(changed));
+  EXPECT_EQ(value_of(session, changed), values_.at(changed));
   values_.at(changed) = "another value";
   const Bytes first_mask = server_.database.hints().at(0);
   server_.database = PackedDatabase::serve(values_);
@@ -135,7 +137,7 @@ TEST_F(PackedSessionTest, ANewEpochBringsTheMasksOfChangedPacksAlone) {
   EXPECT_EQ(session.prepared_count(), 3u);
   std::vector<std::string> keys = {changed};
   for (uint32_t shard = 0; shard < 2; ++shard) keys.push_back(keys_of_shard(shard, 1).front());
-  const auto values = session.get_many(keys);
+  const auto values = values_of(session, keys);
   for (size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(values[i], values_.at(keys[i])) << keys[i];
 }
 
@@ -145,7 +147,7 @@ TEST_F(PackedSessionTest, IsRefusedByAClientThatWantsHints) {
   options.mode = "hint";
   Session session(std::make_unique<FakeTransport>(server_), "http://test", options);
   try {
-    session.get("empty");
+    value_of(session, "empty");
     ADD_FAILURE() << "asked";
   } catch (const InputError& error) {
     EXPECT_EQ(std::string(error.what()),
@@ -173,8 +175,8 @@ class PackedQueriesTest : public testing::Test {
 TEST_F(PackedQueriesTest, HaveFreshKeysEach) {
   session_->prepare(2);
   const std::vector<std::string> same = {"1", "1"};
-  session_->get_many(same);
-  session_->get("1");
+  values_of(*session_, same);
+  value_of(*session_, "1");
   std::set<Bytes> words, keys;
   for (const SeenRequest& request : server_.seen("/queries")) {
     ASSERT_EQ(request.body.size() % kNoiseQueryBytes, 0u);
@@ -192,9 +194,9 @@ TEST_F(PackedQueriesTest, HaveFreshKeysEach) {
 TEST_F(PackedQueriesTest, AreUsedUpByARequestThatFails) {
   session_->prepare(2);
   server_.errors = {FakeServer::error(500, "out of order")};
-  EXPECT_THROW(session_->get("1"), ServerError);
+  EXPECT_THROW(value_of(*session_, "1"), ServerError);
   EXPECT_EQ(session_->prepared_count(), 1u);
-  session_->get("1");
+  value_of(*session_, "1");
   EXPECT_EQ(session_->prepared_count(), 0u);
   const auto asked = server_.seen("/queries");
   ASSERT_EQ(asked.size(), 2u);
@@ -206,7 +208,7 @@ TEST_F(PackedQueriesTest, AreNoneOfADatabaseThatLostItsPacks) {
   server_.database = ServedDatabase::with_noise(3, 10, 0);
   session_->sync();
   EXPECT_EQ(session_->prepared_count(), 0u);
-  session_->get("1");
+  value_of(*session_, "1");
   EXPECT_EQ(server_.seen("/queries").at(0).body.size(), server_.database.layout().query_bytes());
 }
 
@@ -215,7 +217,7 @@ TEST_F(PackedQueriesTest, AreNoneOfADatabaseWithOtherPolynomials) {
   server_.database = server_.database.with_other_seed();
   session_->sync();
   EXPECT_EQ(session_->prepared_count(), 0u);
-  session_->get("1");
+  value_of(*session_, "1");
   EXPECT_EQ(server_.count("/queries"), 1u);
 }
 

@@ -8,7 +8,7 @@
 
 #include "client/database_description.h"
 #include "client/decoder.h"
-#include "client/query_preparation.h"
+#include "client/ring_query.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/scripted_random.h"
 
@@ -35,14 +35,13 @@ TEST(PackedVectors, QueriesAndRecordsAreTheFrozenOnes) {
     SCOPED_TRACE(query.at("name"));
     const KeyPlace place = database.place(*decode_hex(query.at("key").get<std::string>()));
     EXPECT_EQ(place.shard, query.at("shard"));
-    EXPECT_EQ(nlohmann::json(std::vector(place.rows.begin(), place.rows.begin() + place.row_count)),
+    EXPECT_EQ(nlohmann::json(
+                  std::vector(place.rows.begin(), place.rows.begin() + place.asks * layout.arity)),
               query.at("rows"));
 
     auto prepared = prepare_queries_for(database.manifest(), 1, 1, scripted(secrets_of(query)));
     Bytes sent(layout.query_bytes());
-    DecodingSecret secret =
-        std::move(prepared.at(0))
-            .encrypt(std::span(place.rows).first(place.row_count), layout.query_bits, sent);
+    DecodingSecret secret = std::move(prepared.at(0)).encrypt({&place, 1}, layout, sent);
     EXPECT_EQ(Bytes(sent.begin(), sent.begin() + 64), bytes_of_hex(query.at("query_prefix")));
     EXPECT_EQ(Bytes(sent.end() - 64, sent.end()), bytes_of_hex(query.at("query_suffix")));
     EXPECT_EQ(reference_pir::sha256(sent), bytes_of_hex(query.at("query_sha256")));

@@ -109,7 +109,7 @@ class QueryForBuckets : public testing::Test {
                          std::move(words), {}, {}, 3);
   }
   std::vector<uint32_t> encrypted(const std::vector<uint32_t>& masked,
-                                  const std::vector<BucketRows>& buckets) const {
+                                  const std::vector<KeyPlace>& buckets) const {
     std::vector<uint32_t> words(masked.size());
     (void)prepared(masked).encrypt(buckets, layout_,
                                    {reinterpret_cast<uint8_t*>(words.data()), words.size() * 4});
@@ -122,7 +122,8 @@ class QueryForBuckets : public testing::Test {
 TEST_F(QueryForBuckets, AddsTheScaleAtTheRowsOfEachBucketThatIsAsked) {
   std::vector<uint32_t> masked(3 * 64, 1000);
   masked[128 + 7] = 0xff000001;
-  const std::vector<BucketRows> buckets = {{{0, 62, 63}, 1}, {{1, 2, 3}, 0}, {{7, 20, 40}, 1}};
+  const std::vector<KeyPlace> buckets = {
+      {.asks = 1, .rows = {0, 62, 63}}, {.rows = {1, 2, 3}}, {.asks = 1, .rows = {7, 20, 40}}};
   std::vector<uint32_t> expected = masked;
   for (const size_t word : {0, 62, 63, 128 + 20, 128 + 40}) expected[word] += 1 << 24;
   expected[128 + 7] = 1;
@@ -131,7 +132,7 @@ TEST_F(QueryForBuckets, AddsTheScaleAtTheRowsOfEachBucketThatIsAsked) {
 
 TEST_F(QueryForBuckets, AddsNothingForNoKeys) {
   const std::vector<uint32_t> masked(3 * 64, 5);
-  EXPECT_EQ(encrypted(masked, std::vector<BucketRows>(3)), masked);
+  EXPECT_EQ(encrypted(masked, std::vector<KeyPlace>(3)), masked);
 }
 
 // A bucket that is not asked is written to as others are: rows that it lacks are found.
@@ -139,7 +140,7 @@ TEST_F(QueryForBuckets, TouchesTheRowsOfABucketThatIsNotAsked) {
   const std::vector<uint32_t> masked(3 * 64, 5);
   for (size_t bucket = 0; bucket < 3; ++bucket) {
     for (size_t row = 0; row < 3; ++row) {
-      std::vector<BucketRows> buckets(3);
+      std::vector<KeyPlace> buckets(3);
       buckets[bucket].rows[row] = 64;
       EXPECT_DEATH_IF_SUPPORTED(encrypted(masked, buckets), "rows lie in the bucket");
     }
@@ -149,7 +150,7 @@ TEST_F(QueryForBuckets, TouchesTheRowsOfABucketThatIsNotAsked) {
 TEST_F(QueryForBuckets, IsForDatabasesWithItsBuckets) {
   const std::vector<uint32_t> masked(3 * 64, 5);
   layout_.batch->bucket_count = 4;
-  EXPECT_DEATH_IF_SUPPORTED(encrypted(masked, std::vector<BucketRows>(4)),
+  EXPECT_DEATH_IF_SUPPORTED(encrypted(masked, std::vector<KeyPlace>(4)),
                             "the query has the database's buckets");
 }
 

@@ -7,7 +7,6 @@
 #include <thread>
 #include <vector>
 
-#include "src/system/fork_sentinel.h"
 #include "tests/client/copied_process.h"
 
 namespace blindfuse {
@@ -91,7 +90,7 @@ TEST(ForkSentinel, IsClearedByAForkHandlerWhereTheKernelDoesNotWipe) {
   }
 }
 
-// What the handler cannot do, as docs/CLIENTS.md says.
+// What the handler cannot do, as docs/clients/behaviour.md says.
 TEST(ForkSentinel, IsLeftAsItIsInCopiesThatCallNoForkHandlerWhereTheKernelDoesNotWipe) {
   if (const std::string reason = why_not(Copying::kClone); !reason.empty()) GTEST_SKIP() << reason;
   EXPECT_EQ(word_in_copy(ForkSentinel(refuse), Copying::kClone), 7u);

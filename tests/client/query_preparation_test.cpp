@@ -1,4 +1,4 @@
-#include "client/query_preparation.h"
+#include "client/ring_query.h"
 
 #include <blindfuse/errors.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "client/ring_query.h"
 #include "src/protocol/public_matrix.h"
 #include "tests/client/seeded_random.h"
 

@@ -5,6 +5,7 @@
 
 #include "client/session.h"
 #include "tests/client/fake_server.h"
+#include "tests/client/look_ups.h"
 #include "tests/client/scratch_folder.h"
 
 namespace blindfuse {
@@ -72,16 +73,16 @@ TEST_F(RepeatedRequestsTest, EachRequestOfALookUpMayFindTheServerBusyAFewTimes) 
   server_.queries_max = 1;
   server_.alter_body = [&](Bytes&) { server_.errors.assign(3, kBusy); };
   Session session = this->session(std::make_unique<FakeTransport>(server_));
-  EXPECT_EQ(session.get_many(keys()).size(), 4u);
+  EXPECT_EQ(values_of(session, keys()).size(), 4u);
 }
 
 TEST_F(RepeatedRequestsTest, EachRequestOfALookUpMayFindItsConnectionClosed) {
   bool is_on = false;
   Session session = this->session(std::make_unique<ClosingTransport>(server_, is_on));
   server_.queries_max = 1;
-  EXPECT_EQ(session.get_many(keys()).size(), 4u);  // and one query a request from now on
+  EXPECT_EQ(values_of(session, keys()).size(), 4u);  // and one query a request from now on
   is_on = true;
-  EXPECT_EQ(session.get_many(keys()).size(), 4u);
+  EXPECT_EQ(values_of(session, keys()).size(), 4u);
 }
 
 // Closed, asked again, refused, closed: the second connection is that of another request.
@@ -89,7 +90,7 @@ TEST_F(RepeatedRequestsTest, ASmallerRequestAfterARefusalIsAnotherOne) {
   const bool is_on = true;
   server_.queries_max = 1;
   Session session = this->session(std::make_unique<ClosingTransport>(server_, is_on));
-  EXPECT_EQ(session.get_many(keys()).size(), 4u);
+  EXPECT_EQ(values_of(session, keys()).size(), 4u);
 }
 
 TEST_F(RepeatedRequestsTest, ABusyServerIsAskedAgainForEverything) {
@@ -101,7 +102,7 @@ TEST_F(RepeatedRequestsTest, ABusyServerIsAskedAgainForEverything) {
         waits += at.stage == ClientStage::kWaitingForServer;
         return true;
       });
-  EXPECT_EQ(session.get_many(keys()).size(), 4u);
+  EXPECT_EQ(values_of(session, keys()).size(), 4u);
   EXPECT_GE(waits, 15);  // five before the manifest, the table and the hints
 }
 

@@ -249,7 +249,9 @@ TEST_F(RingQueries, StopAtOnceWhenTold) {
 
 TEST(RingQueryUse, ServesOnce) {
   PreparedQuery prepared =
-      prepare_ring_query(ring::PublicPolynomials(ChaChaKey{}), kDimension, seeded_random(2));
+      std::move(RingQueryMaker(ring::PublicPolynomials(ChaChaKey{}), kDimension)
+                    .make(1, seeded_random(2))
+                    .front());
   std::vector<uint8_t> sent(bit_sequence_bytes(kDimension, 28) + kSentKeyBytes);
   RingDecoder decoder(std::move(prepared).encrypt({}, 28, sent));
   EXPECT_THROW(static_cast<void>(std::move(prepared).encrypt({}, 28, sent)), std::logic_error);

@@ -124,7 +124,8 @@ TEST_P(SecondLevelTest, GivesTheRecordOfTheShardThatIsAskedFor) {
   std::vector<std::optional<DecodingSecret>> secrets;
   for (size_t i = 0; i < shards.size(); ++i) {
     std::vector<uint8_t> query(layout_.query_bytes());
-    secrets.emplace_back(std::move(prepared[i]).encrypt({}, shards[i], layout_, query));
+    const KeyPlace place = {.shard = shards[i]};
+    secrets.emplace_back(std::move(prepared[i]).encrypt({&place, 1}, layout_, query));
     pipeline_->put(i, query);
   }
   pipeline_->move(3, 5);

@@ -8,7 +8,7 @@
 
 #include "client/database_description.h"
 #include "client/decoder.h"
-#include "client/query_preparation.h"
+#include "client/ring_query.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/scripted_random.h"
 
@@ -39,13 +39,12 @@ TEST(SecondLevelVectors, QueriesAndRecordsAreTheFrozenOnes) {
     const Layout& layout = database.layout();
     const KeyPlace place = database.place(each.at("index").get<uint64_t>());
     EXPECT_EQ(place.shard, each.at("shard"));
-    ASSERT_EQ(place.row_count, 1u);
+    ASSERT_EQ(place.asks, 1u);
     EXPECT_EQ(place.rows[0], each.at("row"));
 
     auto prepared = prepare_queries_for(database.manifest(), 1, 1, scripted(secrets_in(each)));
     Bytes sent(layout.query_bytes());
-    DecodingSecret secret = std::move(prepared.at(0))
-                                .encrypt(std::span(place.rows).first(1), place.shard, layout, sent);
+    DecodingSecret secret = std::move(prepared.at(0)).encrypt({&place, 1}, layout, sent);
     EXPECT_EQ(Bytes(sent.begin(), sent.begin() + 64), bytes_of_hex(each.at("query_prefix")));
     EXPECT_EQ(Bytes(sent.end() - 64, sent.end()), bytes_of_hex(each.at("query_suffix")));
     EXPECT_EQ(reference_pir::sha256(sent), bytes_of_hex(each.at("query_sha256")));

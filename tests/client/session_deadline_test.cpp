@@ -8,6 +8,7 @@
 #include "client/session.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/hand_clock.h"
+#include "tests/client/look_ups.h"
 #include "tests/client/scratch_folder.h"
 
 namespace blindfuse {
@@ -74,13 +75,13 @@ TEST_F(SessionDeadlineTest, SeveralRequestsAreOneCall) {
   const std::vector<std::string> keys(60, key_);
   ASSERT_LT(allowed(60), seconds(75));
   try {
-    session.get_many(keys);
+    values_of(session, keys);
     FAIL();
   } catch (const ConnectionError& trouble) {
     EXPECT_THAT(trouble.what(), HasSubstr("the call to http://test was not done in"));
     EXPECT_THAT(trouble.what(), HasSubstr("allow more with --timeout"));
   }
-  EXPECT_EQ(session.get(key_), value_) << "the next call has its own time";
+  EXPECT_EQ(value_of(session, key_), value_) << "the next call has its own time";
 }
 
 TEST_F(SessionDeadlineTest, LargeRequestsHaveTheTimeForTheirBytes) {
@@ -88,7 +89,7 @@ TEST_F(SessionDeadlineTest, LargeRequestsHaveTheTimeForTheirBytes) {
   Session session = this->session([&] { clock_.advance(allowed(count) - milliseconds(1)); });
   session.sync();
   count = 16;
-  EXPECT_EQ(session.get_many(std::vector<std::string>(16, key_)).at(15), value_);
+  EXPECT_EQ(values_of(session, std::vector<std::string>(16, key_)).at(15), value_);
 }
 
 TEST_F(SessionDeadlineTest, WhatTheClientComputesIsNotTheServersTime) {
@@ -100,7 +101,7 @@ TEST_F(SessionDeadlineTest, WhatTheClientComputesIsNotTheServersTime) {
   Session session = this->session([] {}, slow_random);
   session.sync();
   is_slow = true;
-  EXPECT_EQ(session.get(key_), value_);
+  EXPECT_EQ(value_of(session, key_), value_);
 }
 
 TEST_F(SessionDeadlineTest, ReadingHintsAndDecodingIsNotTheServersTime) {
@@ -112,8 +113,8 @@ TEST_F(SessionDeadlineTest, ReadingHintsAndDecodingIsNotTheServersTime) {
     Session session = this->session([] {});
     session.sync();
     const Deadline::Call call(session.deadline());
-    EXPECT_EQ(session.get(key_), value_);
-    EXPECT_EQ(session.get(key_), value_);
+    EXPECT_EQ(value_of(session, key_), value_);
+    EXPECT_EQ(value_of(session, key_), value_);
   }
 }
 
@@ -123,7 +124,7 @@ TEST_F(SessionDeadlineTest, ABusyServerIsNotWaitedForLongerThanTheCallMayTake) {
   Session session = this->session([this] { clock_.advance(seconds(40)); });
   session.sync();
   try {
-    session.get(key_);
+    value_of(session, key_);
     FAIL();
   } catch (const ServerBusyError& busy) {
     EXPECT_EQ(busy.retry_after_s(), 30u);
@@ -136,7 +137,7 @@ TEST_F(SessionDeadlineTest, AnEpochThatChangesGivesNoNewCall) {
   session.sync();
   server_.errors = {FakeServer::error(410, "retired")};
   server_.database = other;
-  EXPECT_THROW(session.get(key_), ConnectionError);
+  EXPECT_THROW(value_of(session, key_), ConnectionError);
   EXPECT_EQ(server_.count("/queries"), 1u);
 }
 
@@ -149,11 +150,11 @@ TEST_F(SessionDeadlineTest, AConnectionThatClosedUnderAQueryGetsANewQueryOnce) {
     Session session = this->session([&] {
       if (closes-- > 0) throw KeptConnectionClosed("closed");
     });
-    EXPECT_EQ(session.get(key).has_value(), key == key_);
+    EXPECT_EQ(value_of(session, key).has_value(), key == key_);
     EXPECT_EQ(server_.count("/queries"), 2u);
     EXPECT_EQ(distinct_queries(), 2u) << "a query was sent twice";
     closes = 2;
-    EXPECT_THROW(session.get(key), KeptConnectionClosed);
+    EXPECT_THROW(value_of(session, key), KeptConnectionClosed);
     EXPECT_EQ(server_.count("/queries"), 4u);
     EXPECT_EQ(distinct_queries(), 4u);
   }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tests/client/fake_server.h"
+#include "tests/client/look_ups.h"
 #include "tests/client/scratch_folder.h"
 #include "tests/client/seeded_random.h"
 
@@ -68,7 +69,7 @@ TEST_F(SessionTest, GetsEveryKeyOfTheDatabase) {
     options.hint_memory_bytes_max = kept_bytes_max;
     Session session = this->session(std::move(options));
     const size_t count = vectors_["entries"].size();
-    const auto values = session.get_many(keys(count));
+    const auto values = values_of(session, keys(count));
     ASSERT_EQ(values.size(), count);
     for (size_t i = 0; i < count; ++i) EXPECT_EQ(values[i], value(i)) << i;
   }
@@ -77,14 +78,14 @@ TEST_F(SessionTest, GetsEveryKeyOfTheDatabase) {
 
 TEST_F(SessionTest, AnAbsentKeyIsNothing) {
   Session session = this->session();
-  EXPECT_EQ(session.get("no such key"), std::nullopt);
-  EXPECT_EQ(session.get(key(3)), value(3));
+  EXPECT_EQ(value_of(session, "no such key"), std::nullopt);
+  EXPECT_EQ(value_of(session, key(3)), value(3));
   EXPECT_EQ(server_.count("/queries"), 2u);
 }
 
 TEST_F(SessionTest, NoKeysAreNoRequests) {
   Session session = this->session();
-  EXPECT_TRUE(session.get_many({}).empty());
+  EXPECT_TRUE(values_of(session, std::vector<std::string>()).empty());
   EXPECT_EQ(server_.count("/queries"), 0u);
 }
 
@@ -92,41 +93,41 @@ TEST_F(SessionTest, AnIndexBeyondTheEndIsAskedForAndNotThere) {
   server_.database = ServedDatabase::from_vectors("database_index.json");
   const nlohmann::json vectors = read_vectors("database_index.json");
   Session session = this->session();
-  EXPECT_EQ(session.get("152"), decode_hex(vectors["values"][152].get<std::string>()));
-  EXPECT_EQ(session.get("290"), std::nullopt);
-  EXPECT_EQ(session.get("99999999999999999999999999"), std::nullopt);
+  EXPECT_EQ(value_of(session, "152"), decode_hex(vectors["values"][152].get<std::string>()));
+  EXPECT_EQ(value_of(session, "290"), std::nullopt);
+  EXPECT_EQ(value_of(session, "99999999999999999999999999"), std::nullopt);
   const auto asked = server_.seen("/queries");
   ASSERT_EQ(asked.size(), 3u);
   for (const SeenRequest& request : asked) {
     EXPECT_EQ(request.body.size(), server_.database.layout().query_bytes());
   }
-  EXPECT_THROW(session.get("twelve"), InputError);
+  EXPECT_THROW(value_of(session, "twelve"), InputError);
   EXPECT_EQ(server_.count("/queries"), 3u);
 }
 
 TEST_F(SessionTest, AKeyThatCannotBeIsRefusedBeforeAnyIsAskedFor) {
   Session session = this->session();
   const std::vector<std::string> some = {key(0), std::string(65'537, 'x')};
-  EXPECT_THROW(session.get_many(some), InputError);
+  EXPECT_THROW(values_of(session, some), InputError);
   EXPECT_EQ(server_.count("/queries"), 0u);
 }
 
 TEST_F(SessionTest, SyncsByItselfAndOnlyWhenTheEpochIsNew) {
-  session().get(key(0));
+  value_of(session(), key(0));
   EXPECT_EQ(server_.count("/hint?"), 1u);
   Session second = session();
-  second.get(key(0));
+  value_of(second, key(0));
   EXPECT_EQ(server_.count("/hint?"), 1u);
   EXPECT_EQ(server_.count("/v1/database"), 2u);
   server_.database = server_.database.with_shard_incremented(1);
-  session().get(key(0));
+  value_of(session(), key(0));
   EXPECT_EQ(server_.count("/hint?"), 2u);
   EXPECT_TRUE(server_.seen("/hint?")[1].path.ends_with("shards=1"));
 }
 
 TEST_F(SessionTest, ManyKeysShareRequests) {
   Session session = this->session();
-  session.get_many(keys(20));
+  values_of(session, keys(20));
   std::vector<size_t> sizes;
   for (const SeenRequest& request : server_.seen("/queries")) {
     sizes.push_back(request.body.size() / server_.database.layout().query_bytes());
@@ -137,7 +138,7 @@ TEST_F(SessionTest, ManyKeysShareRequests) {
 TEST_F(SessionTest, AServerThatTakesFewerQueriesIsAskedOneByOne) {
   server_.queries_max = 3;
   Session session = this->session();
-  const auto values = session.get_many(keys(10));
+  const auto values = values_of(session, keys(10));
   for (size_t i = 0; i < 10; ++i) EXPECT_EQ(values[i], value(i));
   EXPECT_EQ(server_.count("/queries"), 11u);
   expect_all_queries_differ();
@@ -147,7 +148,7 @@ TEST_F(SessionTest, ABusyServerIsAskedAgainWithAFreshQuery) {
   server_.errors = {FakeServer::error(503, "queue full", 0),
                     FakeServer::error(503, "queue full", 0)};
   Session session = this->session();
-  EXPECT_EQ(session.get(key(5)), value(5));
+  EXPECT_EQ(value_of(session, key(5)), value(5));
   EXPECT_EQ(server_.count("/queries"), 3u);
   expect_all_queries_differ();
 }
@@ -155,11 +156,11 @@ TEST_F(SessionTest, ABusyServerIsAskedAgainWithAFreshQuery) {
 TEST_F(SessionTest, ABusyServerIsNotAskedForEver) {
   server_.errors.assign(100, FakeServer::error(503, "queue full", 0));
   Session session = this->session();
-  EXPECT_THROW(session.get(key(5)), ServerBusyError);
+  EXPECT_THROW(value_of(session, key(5)), ServerBusyError);
   EXPECT_EQ(server_.count("/queries"), 6u);
   expect_all_queries_differ();
   server_.errors = {FakeServer::error(503, "down for the night", 30'000)};
-  EXPECT_THROW(session.get(key(5)), ServerBusyError);
+  EXPECT_THROW(value_of(session, key(5)), ServerBusyError);
   EXPECT_EQ(server_.count("/queries"), 7u);
 }
 
@@ -170,18 +171,18 @@ TEST_F(SessionTest, WaitingForABusyServerCanBeStopped) {
     return progress.stage != ClientStage::kWaitingForServer;
   };
   Session session = this->session(std::move(options));
-  EXPECT_THROW(session.get(key(5)), CancelledError);
+  EXPECT_THROW(value_of(session, key(5)), CancelledError);
 }
 
 TEST_F(SessionTest, ARetiredEpochIsSyncedOnceAndAskedAgainWithAFreshQuery) {
   Session session = this->session();
-  EXPECT_EQ(session.get(key(12)), value(12));
+  EXPECT_EQ(value_of(session, key(12)), value(12));
   const ServedDatabase original = server_.database;
   // Every byte of shard 0 plus 3: the digests of its keys no longer fit.
   server_.database = original.with_shard_incremented(0);
   size_t gone = 0;
   for (size_t i = 0; i < 8; ++i) {
-    const auto found = session.get(key(i));
+    const auto found = value_of(session, key(i));
     gone += !found.has_value();
     EXPECT_EQ(found.value_or(value(i)), value(i));
   }
@@ -191,14 +192,14 @@ TEST_F(SessionTest, ARetiredEpochIsSyncedOnceAndAskedAgainWithAFreshQuery) {
   EXPECT_EQ(server_.count("/queries"), 10u);
   expect_all_queries_differ();
   server_.database = original;
-  EXPECT_EQ(session.get(key(0)), value(0));
+  EXPECT_EQ(value_of(session, key(0)), value(0));
 }
 
 TEST_F(SessionTest, AnEpochThatStaysGoneIsAnError) {
   Session session = this->session();
   server_.errors.assign(10, FakeServer::error(410, "epoch retired"));
   try {
-    session.get(key(0));
+    value_of(session, key(0));
     FAIL();
   } catch (const EpochGoneError& gone) {
     EXPECT_THAT(gone.what(), HasSubstr("epoch retired"));
@@ -213,7 +214,7 @@ TEST_F(SessionTest, AnEpochThatGoesBeforeTheFirstSyncIsMastered) {
   Session second = this->session();
   second.sync();
   server_.database = ServedDatabase::from_vectors("database_keyword.json");
-  EXPECT_EQ(second.get(key(0)), value(0));
+  EXPECT_EQ(value_of(second, key(0)), value(0));
 }
 
 TEST_F(SessionTest, AnEpochThatGoesInTheMiddleIsAskedForFromTheBeginning) {
@@ -225,7 +226,7 @@ TEST_F(SessionTest, AnEpochThatGoesInTheMiddleIsAskedForFromTheBeginning) {
     const uint64_t bytes = 16 * server_.database.layout().response_bytes();
     if (body.size() == bytes && ++answered == 1) server_.database = next;
   };
-  const auto values = session.get_many(keys(20));
+  const auto values = values_of(session, keys(20));
   for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], value(i)) << i;
   EXPECT_EQ(server_.count("/queries"), 4u);  // one answered, one refused, and both
   expect_all_queries_differ();
@@ -239,20 +240,20 @@ TEST_F(SessionTest, ADatabaseThatBecomesOneOfAnotherKindIsNotAsked) {
   // Of all keys the same is seen: also of those that can be none in the other kind.
   size_t asked = 0;
   for (const char* key : {"12", "twelve", "12"}) {
-    EXPECT_THROW(session.get(key), ProtocolError) << key;
+    EXPECT_THROW(value_of(session, key), ProtocolError) << key;
     EXPECT_EQ(server_.count("/queries"), ++asked);
   }
   EXPECT_THROW(session.sync(), ProtocolError);
   EXPECT_EQ(server_.count("/hint?"), 1u);
   server_.database = original;
-  EXPECT_EQ(session.get(key(0)), value(0));
+  EXPECT_EQ(value_of(session, key(0)), value(0));
 }
 
 TEST_F(SessionTest, TheKindOfADatabaseThatWasNeverUsedIsRemembered) {
   Session session = this->session();
   server_.database = ServedDatabase::from_vectors("database_index.json");
   EXPECT_THROW(session.prepare(1), ProtocolError);
-  EXPECT_THROW(session.get("12"), ProtocolError);
+  EXPECT_THROW(value_of(session, "12"), ProtocolError);
   EXPECT_THROW(session.sync(), ProtocolError);
   EXPECT_EQ(server_.count("/queries"), 0u);
   EXPECT_EQ(server_.count("/hint?"), 0u);
@@ -262,97 +263,94 @@ TEST_F(SessionTest, AllRequestsAreSentBeforeAnyAnswerIsDecoded) {
   ClientOptions options = this->options();
   options.hint_memory_bytes_max = 0;
   Session session = this->session(std::move(options));
-  session.get(key(0));
+  value_of(session, key(0));
   // No answer can be decoded.
   std::filesystem::remove_all(database_folder(scratch_.path(), "http://test") / "hints");
-  EXPECT_THROW(session.get_many(keys(20)), CacheError);
+  EXPECT_THROW(values_of(session, keys(20)), CacheError);
   EXPECT_EQ(server_.count("/queries"), 3u);
 }
 
 TEST_F(SessionTest, ALookUpCanBeMadeInSteps) {
   Session session = this->session();
-  const std::vector<std::string> wanted = keys(20);
-  EXPECT_EQ(session.begin_look_up(wanted), 20u);
+  Steps steps(session, keys(20));
+  EXPECT_EQ(steps->queries_left(), 20u);
   EXPECT_EQ(server_.count("/queries"), 0u);
-  EXPECT_EQ(session.ask(5), 15u);
-  EXPECT_EQ(session.ask(100), 0u);
+  EXPECT_EQ(steps->ask(5), 15u);
+  EXPECT_EQ(steps->ask(100), 0u);
   EXPECT_EQ(server_.count("/queries"), 2u);
-  const std::vector<Answer> answers = session.end_look_up();
+  const std::vector<Answer> answers = std::move(*steps).decode();
   ASSERT_EQ(answers.size(), 20u);
   for (size_t i = 0; i < 20; ++i) EXPECT_EQ(answers[i].value, value(i)) << i;
   expect_all_queries_differ();
 
   // One that failed, and another one after it.
-  session.begin_look_up(wanted);
+  Steps failed(session, keys(20));
   server_.errors = {FakeServer::error(500, "out of order")};
-  EXPECT_THROW(session.ask(3), ServerError);
-  EXPECT_EQ(session.ask(3), 17u);  // the same step again
-  session.drop_look_up();
-  const std::vector<std::string> one = {key(7)};
-  EXPECT_EQ(session.begin_look_up(one), 1u);
-  EXPECT_EQ(session.ask(1), 0u);
-  EXPECT_EQ(session.end_look_up().front().value, value(7));
+  EXPECT_THROW(failed->ask(3), ServerError);
+  EXPECT_EQ(failed->ask(3), 17u);  // the same step again
+  Steps other(session, {key(7)});
+  EXPECT_EQ(other->queries_left(), 1u);
+  EXPECT_EQ(other->ask(1), 0u);
+  EXPECT_EQ(std::move(*other).decode().front().value, value(7));
 }
 
 TEST_F(SessionTest, AnEpochThatGoesBetweenStepsIsAskedForFromTheBeginningOnce) {
   Session session = this->session();
-  const std::vector<std::string> wanted = keys(8);
-  session.begin_look_up(wanted);
-  EXPECT_EQ(session.ask(3), 5u);
+  Steps steps(session, keys(8));
+  EXPECT_EQ(steps->ask(3), 5u);
   const ServedDatabase original = server_.database, next = original.with_other_seed();
   server_.database = next;
-  EXPECT_EQ(session.ask(3), 5u);  // the first three of all
-  EXPECT_EQ(session.ask(5), 0u);
-  const std::vector<Answer> answers = session.end_look_up();
+  EXPECT_EQ(steps->ask(3), 5u);  // the first three of all
+  EXPECT_EQ(steps->ask(5), 0u);
+  const std::vector<Answer> answers = std::move(*steps).decode();
   for (size_t i = 0; i < 8; ++i) EXPECT_EQ(answers[i].value, value(i)) << i;
-  session.begin_look_up(wanted);
-  EXPECT_EQ(session.ask(3), 5u);
+  Steps more(session, keys(8));
+  EXPECT_EQ(more->ask(3), 5u);
   server_.database = original;
-  EXPECT_EQ(session.ask(3), 5u);
+  EXPECT_EQ(more->ask(3), 5u);
   server_.database = next;
-  EXPECT_THROW(session.ask(3), EpochGoneError);
+  EXPECT_THROW(more->ask(3), EpochGoneError);
 }
 
 TEST_F(SessionTest, NoKeysAreAskedForInNoSteps) {
   Session session = this->session();
-  EXPECT_EQ(session.begin_look_up({}), 0u);
-  EXPECT_TRUE(session.end_look_up().empty());
+  Steps steps(session, {});
+  EXPECT_EQ(steps->queries_left(), 0u);
+  EXPECT_TRUE(std::move(*steps).decode().empty());
 }
 
 // The answers are of the hints that a synchronization there and back has closed.
 TEST_F(SessionTest, HintsAreOpenedAgainForTheAnswers) {
   Session session = this->session();
-  const std::vector<std::string> wanted = keys(2);
-  session.begin_look_up(wanted);
-  EXPECT_EQ(session.ask(2), 0u);
+  Steps steps(session, keys(2));
+  EXPECT_EQ(steps->ask(2), 0u);
   const ServedDatabase original = server_.database;
   server_.database = original.with_other_seed();
   session.sync();
   server_.database = original;
   session.sync();
-  EXPECT_EQ(session.end_look_up().back().value, value(1));
+  EXPECT_EQ(std::move(*steps).decode().back().value, value(1));
 }
 
 // A session may synchronize for another reason.
 TEST_F(SessionTest, StepsGoOnInTheEpochOfTheSession) {
   Session session = this->session();
-  const std::vector<std::string> wanted = keys(8);
-  session.begin_look_up(wanted);
-  EXPECT_EQ(session.ask(3), 5u);
+  Steps steps(session, keys(8));
+  EXPECT_EQ(steps->ask(3), 5u);
   server_.database = server_.database.with_other_seed();
   session.sync();
-  EXPECT_EQ(session.ask(3), 5u);
-  EXPECT_EQ(session.ask(5), 0u);
-  EXPECT_EQ(session.end_look_up().back().value, value(7));
+  EXPECT_EQ(steps->ask(3), 5u);
+  EXPECT_EQ(steps->ask(5), 0u);
+  EXPECT_EQ(std::move(*steps).decode().back().value, value(7));
 }
 
 TEST_F(SessionTest, AFailedRequestUsesItsQueryUp) {
   Session session = this->session();
   session.prepare(2);
   server_.errors = {FakeServer::error(500, "out of order")};
-  EXPECT_THROW(session.get(key(0)), ServerError);
+  EXPECT_THROW(value_of(session, key(0)), ServerError);
   EXPECT_EQ(session.prepared_count(), 1u);
-  EXPECT_EQ(session.get(key(0)), value(0));
+  EXPECT_EQ(value_of(session, key(0)), value(0));
   EXPECT_EQ(session.prepared_count(), 0u);
   expect_all_queries_differ();
 }
@@ -361,7 +359,7 @@ TEST_F(SessionTest, QueriesPreparedAheadAreUsedUpAndOutliveAnEpochWithTheSameMat
   Session session = this->session();
   session.prepare(5);
   EXPECT_EQ(session.prepared_count(), 5u);
-  session.get(key(0));
+  value_of(session, key(0));
   EXPECT_EQ(session.prepared_count(), 4u);
   server_.database = server_.database.with_shard_incremented(0);
   session.sync();
@@ -369,16 +367,16 @@ TEST_F(SessionTest, QueriesPreparedAheadAreUsedUpAndOutliveAnEpochWithTheSameMat
   server_.database = ServedDatabase::from_vectors("database_keyword.json").with_other_seed();
   session.sync();
   EXPECT_EQ(session.prepared_count(), 0u);
-  EXPECT_EQ(session.get(key(1)), value(1));
+  EXPECT_EQ(value_of(session, key(1)), value(1));
 }
 
 TEST_F(SessionTest, PreparesInBatchesWhenNoneAreLeft) {
   ClientOptions options = this->options();
   options.prepare_batch = 10;
   Session session = this->session(std::move(options));
-  session.get(key(0));
+  value_of(session, key(0));
   EXPECT_EQ(session.prepared_count(), 9u);
-  session.get_many(keys(12));
+  values_of(session, keys(12));
   EXPECT_EQ(session.prepared_count(), 7u);
 }
 
@@ -387,7 +385,7 @@ TEST_F(SessionTest, PreparesNoMoreThanACallNeeds) {
   options.prepare_batch = 0;
   Session session = this->session(std::move(options));
   session.prepare(5);
-  session.get_many(keys(12));
+  values_of(session, keys(12));
   EXPECT_EQ(session.prepared_count(), 0u);
 }
 
@@ -400,7 +398,7 @@ TEST_F(SessionTest, AnAlteredHintIsAnErrorThatFetchesNothing) {
     std::fstream(entry.path(), std::ios::in | std::ios::out | std::ios::binary).put('\x55');
   }
   try {
-    session.get(key(0));
+    value_of(session, key(0));
     FAIL();
   } catch (const CacheError& error) {
     EXPECT_THAT(error.what(), HasSubstr("sync --verify"));
@@ -409,7 +407,7 @@ TEST_F(SessionTest, AnAlteredHintIsAnErrorThatFetchesNothing) {
   EXPECT_EQ(server_.count("/queries"), 0u);
   session.sync(true);
   EXPECT_EQ(server_.count("/hint?"), 1u);
-  EXPECT_EQ(session.get(key(0)), value(0));
+  EXPECT_EQ(value_of(session, key(0)), value(0));
 }
 
 TEST_F(SessionTest, AWrongResponseIsAnError) {
@@ -418,12 +416,12 @@ TEST_F(SessionTest, AWrongResponseIsAnError) {
   const uint64_t response_bytes = server_.database.layout().response_bytes();
   for (const uint64_t length : {response_bytes - 1, response_bytes + 1, uint64_t{0}}) {
     server_.alter_body = [&](Bytes& body) { body.resize(length); };
-    EXPECT_THROW(session.get(key(0)), ProtocolError) << length;
+    EXPECT_THROW(value_of(session, key(0)), ProtocolError) << length;
   }
   server_.alter_body = [&](Bytes& body) { body.back() |= 0x80; };
-  EXPECT_THROW(session.get(key(0)), ProtocolError);
+  EXPECT_THROW(value_of(session, key(0)), ProtocolError);
   server_.alter_body = nullptr;
-  EXPECT_EQ(session.get(key(0)), value(0));
+  EXPECT_EQ(value_of(session, key(0)), value(0));
   expect_all_queries_differ();
 }
 
@@ -432,7 +430,7 @@ TEST_F(SessionTest, ADatabaseThatIsTooLargeIsRefusedBeforeAnythingIsFetched) {
   options.hint_bytes_max = server_.database.layout().hint_bytes() - 1;
   Session hints = session(options);
   EXPECT_THROW(hints.sync(), InputError);
-  EXPECT_THROW(hints.get(key(0)), InputError);
+  EXPECT_THROW(value_of(hints, key(0)), InputError);
   options = this->options();
   options.transfer_bytes_max = server_.database.layout().query_bytes() - 1;
   Session transfers = session(options);
@@ -470,7 +468,7 @@ TEST_F(SessionTest, ANewSessionAsksTheCurrentEpochWhateverTheCacheHas) {
   server_.database = server_.database.with_other_seed();
   server_.requests.clear();
   Session session = this->session();
-  EXPECT_EQ(session.get(key(0)), value(0));
+  EXPECT_EQ(value_of(session, key(0)), value(0));
   EXPECT_EQ(server_.count(server_.database.epoch() + "/queries"), 1u);
   EXPECT_EQ(server_.count(before), 0u) << "nothing is asked of the epoch in the cache";
 }
@@ -481,18 +479,18 @@ TEST_F(SessionTest, ADatabaseInAnotherModeIsRefusedBeforeAnythingIsAsked) {
   options.mode = "packed";
   Session packed = session(options);
   EXPECT_THROW(packed.sync(), InputError);
-  EXPECT_THROW(packed.get(key(0)), InputError);
+  EXPECT_THROW(value_of(packed, key(0)), InputError);
   EXPECT_EQ(server_.count("/hint?"), 0u);
   EXPECT_EQ(server_.count("/shards"), 0u);
   EXPECT_EQ(server_.count("/queries"), 0u);
   options.mode = "hint";
-  EXPECT_EQ(session(options).get("no such key"), std::nullopt);
+  EXPECT_EQ(value_of(session(options), "no such key"), std::nullopt);
 }
 
 TEST_F(SessionTest, ASourceWithoutRandomnessIsAnError) {
   const auto none = [](std::span<uint8_t>) { throw ResourceError("none left"); };
   Session session = this->session(options(), none);
-  EXPECT_THROW(session.get(key(0)), ResourceError);
+  EXPECT_THROW(value_of(session, key(0)), ResourceError);
   EXPECT_EQ(server_.count("/queries"), 0u);
 }
 
@@ -514,7 +512,7 @@ TEST_F(SessionTest, CheckingWhatIsThereCanBeStopped) {
 TEST_F(SessionTest, SaysWhatALookUpTook) {
   Session session = this->session();
   const std::vector<std::string> two = keys(2);
-  for (const Answer& answer : session.look_up(two)) {
+  for (const Answer& answer : answers_of(session, two)) {
     EXPECT_EQ(answer.query_bytes, server_.database.layout().query_bytes());
     EXPECT_EQ(answer.response_bytes, server_.database.layout().response_bytes());
     EXPECT_GT(answer.prepare_seconds, 0);

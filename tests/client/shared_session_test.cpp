@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/client/fake_server.h"
+#include "tests/client/look_ups.h"
 #include "tests/client/scratch_folder.h"
 
 namespace blindfuse {
@@ -100,7 +101,7 @@ class SharedSessionTest : public testing::Test {
 
   std::optional<std::string> get(const std::string& key, const std::stop_token& stop = {},
                                  KeyForm form = KeyForm::kAny) {
-    return shared_->look_up({&key, 1}, form, stop).front().value;
+    return shared_->look_up(copies_of({&key, 1}), form, stop).front().value;
   }
   using Later = std::future<std::optional<std::string>>;
 
@@ -155,8 +156,8 @@ TEST_F(SharedSessionTest, OneRequestHoldsWholeCallsAndNoMoreThanServersTake) {
                                          key(6), key(7), key(8), key(9), key(10)};
   std::vector<std::future<std::vector<Answer>>> others;
   for (int i = 0; i < 3; ++i) {
-    others.push_back(
-        std::async(std::launch::async, [&] { return shared_->look_up(many, KeyForm::kAny, {}); }));
+    others.push_back(std::async(
+        std::launch::async, [&] { return shared_->look_up(copies_of(many), KeyForm::kAny, {}); }));
   }
   wait_for_waiting(others.size());
   gate_.open();

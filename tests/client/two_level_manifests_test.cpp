@@ -12,6 +12,7 @@
 #include "client/session.h"
 #include "src/base/hex.h"
 #include "tests/client/fake_server.h"
+#include "tests/client/look_ups.h"
 #include "tests/client/scratch_folder.h"
 
 namespace blindfuse {
@@ -69,7 +70,7 @@ TEST_P(ContradictingLevels, AreRefusedBeforeAnythingElseIsAskedFor) {
   std::string message;
   try {
     Session session = this->session(server);
-    session.get("1");
+    value_of(session, "1");
   } catch (const std::exception& error) {
     message = error.what();
   }

@@ -14,6 +14,7 @@
 #include "client/session.h"
 #include "src/arithmetic/little_endian.h"
 #include "tests/client/fake_server.h"
+#include "tests/client/look_ups.h"
 #include "tests/client/scratch_folder.h"
 #include "tests/client/seeded_random.h"
 
@@ -51,8 +52,8 @@ TEST(TwoLevelQueries, HaveOneLengthForEveryShardAndForKeysThatAreNotThere) {
     // Entry i is in shard i. The last three are not there.
     const std::vector<std::string> keys = {"0", "1", "2", "3", "4", "5", "9", "4294967296"};
     for (const std::string& key : keys)
-      EXPECT_EQ(session.get(key).has_value(), key.size() == 1 && key < "5") << key;
-    session.get_many(keys);
+      EXPECT_EQ(value_of(session, key).has_value(), key.size() == 1 && key < "5") << key;
+    values_of(session, keys);
     const std::vector<SeenRequest> asked = server.seen("/queries");
     ASSERT_EQ(asked.size(), keys.size() + 1);
     std::set<std::string> paths;
@@ -115,13 +116,13 @@ TEST(TwoLevelQueries, AreUniformInAllTheirParts) {
   std::vector<PartCounts> keys(2, PartCounts(256, kNumberLimit));
   constexpr std::array<size_t, 3> kWatched = {0, 2'500, kKeyPoints - 1};
   std::vector<PartCounts> watched(2 * kWatched.size(), PartCounts(16, kNumberLimit));
-  const std::vector<uint32_t> rows = {7, 21, 55};
+  // The second shard of the group.
+  const KeyPlace place = {.shard = 2 * kAsked + 1, .asks = 1, .rows = {7, 21, 55}};
   std::vector<uint8_t> sent(layout.query_bytes());
   ASSERT_EQ(sent.size(), 8'192 + 2 * kSentKey + 4 * kGroups);
   for (size_t round = 0; round < kRounds; ++round) {
     for (PreparedQuery& query : maker.make(kTogether, random)) {
-      // The second shard of the group.
-      (void)std::move(query).encrypt(rows, 2 * kAsked + 1, layout, sent);
+      (void)std::move(query).encrypt({&place, 1}, layout, sent);
       for (size_t key = 0; key < 2; ++key) {
         const uint8_t* const words = sent.data() + 8'192 + key * kSentKey;
         for (size_t i = 0; i < kKeyPoints; ++i) keys[key].add(load_le<uint32_t>(words + 4 * i));

@@ -18,7 +18,7 @@
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/prime_field.h"
 #include "src/base/errors.h"
-#include "src/protocol/second_level_polynomials.h"
+#include "src/protocol/public_polynomials.h"
 #include "tests/client/seeded_random.h"
 #include "tests/cuda/anew.h"
 #include "tests/cuda/fake_faults.h"

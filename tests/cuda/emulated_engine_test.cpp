@@ -17,7 +17,7 @@
 #include "tests/cuda/anew.h"
 #include "tests/cuda/fake_faults.h"
 #include "tests/cuda/fake_runtime.h"
-#include "tests/cuda/wgmma_code.h"
+#include "tests/cuda/machine.h"
 #include "tests/support.h"
 
 namespace blindfuse {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "cuda/packing/kernels/ntt_args.h"
-#include "src/arithmetic/ring/twiddles.h"
+#include "src/arithmetic/ring/ntt.h"
 #include "tests/cuda/device_memory.h"
 
 namespace blindfuse::emulator {
@@ -17,12 +17,6 @@ class HostRing {
     const auto& orbit_order = ring::Twiddles::orbit_order();
     for (size_t k = 0; k < orbit_order.size(); ++k)
       points_[orbit_order[k]] = static_cast<uint16_t>(k);
-  }
-
-  // Twiddle factors and points.
-  template <class F>
-  void for_each_memory(const F& f) const {
-    f(forward_), f(inverse_), f(points_);
   }
 
   NttView view() const {

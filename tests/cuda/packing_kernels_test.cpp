@@ -1,12 +1,12 @@
-// The CUDA kernels that pack responses, run by the emulator, against plain loops, in every order
-// that a GPU may choose.
+// The CUDA kernels that pack responses, run by the emulator, against plain loops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +16,7 @@
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/host_ring.h"
 #include "tests/cuda/kernel_support.h"
+#include "tests/cuda/mutation.h"
 #include "tests/cuda/sum_problem.h"
 #include "tests/support.h"
 
@@ -27,34 +28,22 @@
 #include "cuda/scan/kernels/scan_mma.cuh"
 #include "cuda/scan/kernels/scan_wgmma.cuh"
 
-namespace blindfuse {
+namespace blindfuse::emulator {
 namespace {
 
-using emulator::HostRing;
-using emulator::kSchedules;
-using emulator::launch;
-using emulator::launch_with;
-using emulator::limb_place;
-using emulator::Memory;
-using emulator::Schedule;
-using emulator::signed_limb;
-using emulator::SumProblem;
 using support::SeededRandom;
 
-constexpr LimbOrder kOrders[] = {LimbOrder::kRows, LimbOrder::kWgmma, LimbOrder::kMma};
-
-// Some groups of points of the second half.
-TEST(PackingKernels, CutTablesAsTheSumsWantThem) {
+// Groups of points of the second half.
+bool is_table_cut(uint32_t groups, const Options& options, Report& report) {
   SeededRandom random(530);
-  constexpr uint32_t kGroup = 80, kGroups = 3, kPack = 1, kPacks = 3;
-  const std::vector<uint32_t> words = random.words(kGroups * kGroupWords);
+  constexpr uint32_t kGroup = 80, kPack = 1, kPacks = 3;
+  const Memory<uint32_t> words(random.words(groups * kGroupWords));
   const Memory<int8_t> columns(tables_bytes(kPacks));
-  launch(dim3(kSumRows / kCutTableRows, kGroups), kCutTableThreads, 0, cut_table,
-         CutTableArgs{words.data(), kGroup, kPack, kPacks, columns.data()});
-
   std::vector<int8_t> expected(columns.begin(), columns.end());
-  std::ranges::fill(expected, static_cast<int8_t>(0xa5));
-  for (uint32_t i = 0; i < kGroups * 16; ++i) {
+  report =
+      launch_with(options, dim3(kSumRows / kCutTableRows, groups), kCutTableThreads, 0, cut_table,
+                  CutTableArgs{words.data(), kGroup, kPack, kPacks, columns.data()});
+  for (uint32_t i = 0; i < groups * 16; ++i) {
     const uint32_t of_half = kGroup * 16 + i - 1024;
     const uint64_t first = ((uint64_t{kPacks} + kPack) * 1024 + of_half) * 4 * 3072;
     for (uint32_t digit = 0; digit < 3; ++digit) {
@@ -69,68 +58,78 @@ TEST(PackingKernels, CutTablesAsTheSumsWantThem) {
       }
     }
   }
-  EXPECT_TRUE(std::ranges::equal(columns, expected));
+  return std::ranges::equal(columns, expected);
 }
 
-TEST(PackingKernels, CutKeysIntoLimbs) {
+bool are_keys_cut(uint32_t queries, const Options& options, Report& report) {
   SeededRandom random(531);
-  constexpr uint32_t kQueries = 6;
   constexpr uint64_t kPitch = ring::kKeyWords + 5, kHalfBytes = 32 * 3072;
-  std::vector<uint32_t> keys = random.words(kQueries * kPitch);
+  const Memory<uint32_t> keys(random.words(queries * kPitch));
   // Those after which words are replaced, and those that are not reduced.
   const uint32_t edges[] = {
       0, 1, 0x7f7f7f7f, 0x7f7f7f80, 0x80000000, ring::kPackingModulus - 1, 0xffffd001, 0xffffffff};
   std::ranges::copy(edges, keys.begin());
-  for (const LimbOrder order : kOrders) {
+  for (const LimbOrder order : {LimbOrder::kRows, LimbOrder::kWgmma, LimbOrder::kMma}) {
     const Memory<int8_t> limbs(2 * kHalfBytes);
-    launch(dim3(2, kQueries), kCutKeysThreads, 0, cut_keys,
-           CutKeysArgs{keys.data(), kPitch, Limbs{limbs.data(), 3072, order}, kHalfBytes});
-    for (uint32_t q = 0; q < kQueries; ++q) {
+    report =
+        launch_with(options, dim3(2, queries), kCutKeysThreads, 0, cut_keys,
+                    CutKeysArgs{keys.data(), kPitch, Limbs{limbs.data(), 3072, order}, kHalfBytes});
+    for (uint32_t q = 0; q < queries; ++q) {
       for (uint32_t at = 0; at < ring::kKeyWords; ++at) {
         const uint32_t row = at / 2048 * 1024 + at % 1024, half = at / 1024 % 2;
         for (uint32_t limb = 0; limb < 4; ++limb) {
-          ASSERT_EQ(limbs[half * kHalfBytes + limb_place(order, 3072, q, limb, row)],
-                    signed_limb(keys[q * kPitch + at], limb))
-              << static_cast<int>(order) << ' ' << q << ' ' << at << ' ' << limb;
+          const int8_t found = limbs[half * kHalfBytes + limb_place(order, 3072, q, limb, row)];
+          if (found != signed_limb(keys[q * kPitch + at], limb)) return false;
         }
       }
     }
   }
+  return true;
+}
+
+TEST(PackingKernels, CutTablesAndKeysAsTheSumsWantThem) {
+  Report report;
+  EXPECT_TRUE(is_table_cut(3, {}, report));
+  EXPECT_TRUE(are_keys_cut(6, {}, report));
 }
 
 // dp4a, of up to three queries at a time.
-void sum_few(const SumProblem& problem, const Schedule& schedule) {
+Report sum_few(const SumProblem& problem, const Options& options = {}) {
   const SumArgs args = problem.args();
+  Report report;
   for (uint32_t first = 0; first < args.query_count; first += 3) {
     const uint32_t queries = args.query_count - first;
     const auto kernel = queries == 1   ? scan_dp4a<1, PointSums>
                         : queries == 2 ? scan_dp4a<2, PointSums>
                                        : scan_dp4a<3, PointSums>;
-    launch_with(schedule, dim3(args.column_count / 32 / 2, 1), 192, 0, kernel, args, first, 64u);
+    report =
+        launch_with(options, dim3(args.column_count / 32 / 2, 1), 192, 0, kernel, args, first, 64u);
   }
+  return report;
 }
 
 template <int kLimbRows>
-void sum_many(const SumProblem& problem, LimbOrder order, const Schedule& schedule,
-              uint32_t walkers) {
+Report sum_many(const SumProblem& problem, LimbOrder order, uint32_t walkers,
+                const Options& options = {}) {
   const dim3 grid(walkers, (problem.args().query_count * 4 - 1) / kLimbRows + 1);
   constexpr uint32_t kSharedBytes = limb_shared_bytes<kLimbRows, 4>();
   if (order == LimbOrder::kMma) {
     if constexpr (kLimbRows <= 128) {
-      launch_with(schedule, grid, kMmaThreads, kSharedBytes, scan_mma<kLimbRows, 4, PointSums>,
-                  problem.args());
+      return launch_with(options, grid, kMmaThreads, kSharedBytes,
+                         scan_mma<kLimbRows, 4, PointSums>, problem.args());
     }
   } else if constexpr (kLimbRows >= 32) {
-    launch_with(schedule, grid, kWgmmaThreads, kSharedBytes, scan_wgmma<kLimbRows, 4, PointSums>,
-                problem.args());
+    return launch_with(options, grid, kWgmmaThreads, kSharedBytes,
+                       scan_wgmma<kLimbRows, 4, PointSums>, problem.args());
   }
+  return {};
 }
 
 TEST(PackingKernels, SumForFewQueries) {
   SeededRandom random(532);
   for (uint32_t queries = 1; queries <= 5; ++queries) {
     const SumProblem problem(random, LimbOrder::kRows, queries, 64 * (1 + queries % 2));
-    sum_few(problem, kSchedules[queries % 4]);
+    sum_few(problem);
     problem.expect_right();
   }
 }
@@ -140,7 +139,8 @@ template <int kLimbRows>
 void expect_sums(SeededRandom& random, LimbOrder order, uint32_t queries, uint32_t points,
                  uint32_t walkers) {
   const SumProblem problem(random, order, queries, points);
-  sum_many<kLimbRows>(problem, order, kSchedules[random.below(4)], walkers);
+  // The largest tiles are those of scan_kernels_test.cpp.
+  sum_many<kLimbRows>(problem, order, walkers, {.watches = kLimbRows <= 64});
   problem.expect_right();
 }
 
@@ -176,11 +176,11 @@ TEST(PackingKernels, SumTheLargestWords) {
   for (const uint32_t table_word : words) {
     for (const uint32_t key_word : words) {
       for (SumProblem* problem : {&few, &mma, &wgmma}) problem->fill_with(table_word, key_word);
-      sum_few(few, {});
+      sum_few(few, kUnwatched);
       few.expect_right();
-      sum_many<16>(mma, LimbOrder::kMma, {}, 1);
+      sum_many<16>(mma, LimbOrder::kMma, 1, kUnwatched);
       mma.expect_right();
-      sum_many<32>(wgmma, LimbOrder::kWgmma, {}, 1);
+      sum_many<32>(wgmma, LimbOrder::kWgmma, 1, kUnwatched);
       wgmma.expect_right();
     }
   }
@@ -196,7 +196,7 @@ TEST(PackingKernels, SumTheLargestLimbs) {
     const SumArgs args = problem.args();
     std::fill_n(const_cast<int8_t*>(args.columns), 256 * 3072, table_limb);
     std::fill_n(const_cast<int8_t*>(args.limbs), 16 * 3072, key_limb);
-    sum_few(problem, {});
+    sum_few(problem);
     int64_t expected = 0;
     for (uint32_t i = 0; i < 16; ++i) {
       const uint32_t number = i / 4 + i % 4;
@@ -237,35 +237,89 @@ std::vector<uint8_t> finished(const FinishArgs& args, uint32_t query) {
   return packed;
 }
 
-TEST(PackingKernels, FinishResponsesOfEveryWidth) {
-  SeededRandom random(534);
-  const HostRing ring;
-  constexpr uint32_t kQueries = 2, kPacks = 2;
-  const Memory<uint64_t> sums(kQueries * kPacks * 2048);
-  for (uint64_t& sum : sums) sum = random.below(2 * kSumMax + 1) - kSumMax;
-  sums[0] = kSumMax;
-  sums[1] = -kSumMax;
-  for (uint32_t bits = 1; bits <= 32; ++bits) {
-    const auto columns = static_cast<uint32_t>(random.between(1025, 2048));
-    const Memory<uint32_t> products(kQueries * columns);
-    for (uint32_t& product : products) product = random.u32();
+// Two packs of two queries.
+class Finish {
+ public:
+  Finish() {
+    SeededRandom random(534);
+    for (uint64_t& sum : sums_) sum = random.below(2 * kSumMax + 1) - kSumMax;
+    sums_[0] = kSumMax;
+    sums_[1] = -kSumMax;
+    for (uint32_t& product : products_) product = random.u32();
+  }
+  // Whether responses of this number of bits and columns come out right.
+  bool run(uint32_t bits, uint32_t columns, const Options& options, Report& report) const {
     const uint64_t pitch = kPacks * 32 * bits;
     const Memory<uint32_t> packed(kQueries * pitch);
-    const FinishArgs args{ring.view(), sums.data(), products.data(), columns, columns,
-                          kPacks,      bits,        packed.data(),   pitch};
-    launch_with(kSchedules[bits % 4], dim3(kPacks, kQueries), kNttThreads, kFinishSharedBytes,
-                finish_packs, args);
+    const FinishArgs args{ring_.view(), sums_.data(), products_.data(), kColumns, columns,
+                          kPacks,       bits,         packed.data(),    pitch};
+    report = launch_with(options, dim3(kPacks, kQueries), kNttThreads, kFinishSharedBytes,
+                         finish_packs, args);
     for (uint32_t q = 0; q < kQueries; ++q) {
-      const std::vector<uint8_t> expected = finished(args, q);
-      ASSERT_EQ(std::memcmp(packed.data() + q * pitch, expected.data(), expected.size()), 0)
-          << bits << " bits, " << columns << " columns, query " << q;
       // What is left of the last pack's words is zero, like the last byte's unused bits.
-      const auto* bytes = reinterpret_cast<const uint8_t*>(packed.data() + q * pitch);
-      EXPECT_TRUE(std::all_of(bytes + expected.size(), bytes + 4 * pitch,
-                              [](uint8_t byte) { return byte == 0; }));
+      std::vector<uint8_t> expected = finished(args, q);
+      expected.resize(4 * pitch);
+      if (std::memcmp(packed.data() + q * pitch, expected.data(), 4 * pitch) != 0) return false;
     }
+    return true;
+  }
+
+ private:
+  static constexpr uint32_t kQueries = 2, kPacks = 2, kColumns = kPacks * 1024;
+  const HostRing ring_;
+  const Memory<uint64_t> sums_{kQueries * kPacks * 2048};
+  const Memory<uint32_t> products_{kQueries * kColumns};
+};
+
+TEST(PackingKernels, FinishResponsesOfEveryWidth) {
+  SeededRandom random(537);
+  const Finish problem;
+  Report report;
+  for (uint32_t bits = 1; bits <= 32; ++bits) {
+    const auto columns = static_cast<uint32_t>(random.between(1025, 2048));
+    EXPECT_TRUE(problem.run(bits, columns, {}, report)) << bits << " bits, " << columns;
   }
 }
 
+// The epilogue of the sums, at the end of kernels that scan_kernels_test.cpp has with all tiles.
+Subject sums(const std::string& kernel, LimbOrder order, uint32_t queries,
+             Report (*run)(const SumProblem&, const Options&),
+             std::vector<Redundant> redundant = {}) {
+  return {kernel + "<sums>",
+          [=](const Options& options, Report& report) {
+            SeededRandom random(612);
+            static std::map<std::string, SumProblem> problems;
+            const SumProblem& problem =
+                problems.try_emplace(kernel, random, order, queries).first->second;
+            problem.forget_sums();
+            report = run(problem, options);
+            return problem.trouble().empty();
+          },
+          std::move(redundant)};
+}
+
+const bool kAdded = add_subjects(
+    {{"cut_keys",
+      [](const Options& options, Report& report) { return are_keys_cut(2, options, report); }},
+     {"cut_table",
+      [](const Options& options, Report& report) { return is_table_cut(2, options, report); }},
+     sums("scan_dp4a", LimbOrder::kRows, 1, sum_few),
+     sums("scan_mma", LimbOrder::kMma, 5,
+          [](const SumProblem& p, const Options& o) {
+            return sum_many<16>(p, LimbOrder::kMma, 2, o);
+          },
+          {last_wait("scan_mma.cuh", "scan_mma")}),
+     sums("scan_wgmma", LimbOrder::kWgmma, 9,
+          [](const SumProblem& p, const Options& o) {
+            return sum_many<32>(p, LimbOrder::kWgmma, 2, o);
+          },
+          {last_wait("scan_wgmma.cuh", "scan_wgmma")}),
+     {"finish_packs",
+      [](const Options& options, Report& report) {
+        static const Finish problem;
+        return problem.run(16, 2048, options, report);
+      },
+      {{"ntt.cuh", "ntt_inverse", Step::kBlockBarrier, 6, kOwnPlaces}}}});
+
 }  // namespace
-}  // namespace blindfuse
+}  // namespace blindfuse::emulator

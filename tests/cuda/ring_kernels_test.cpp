@@ -1,5 +1,4 @@
-// The CUDA kernels of packed responses, run by the emulator, against the host's code, in every
-// order that a GPU may choose.
+// The CUDA kernels of packed responses, run by the emulator, against the host's code.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,10 +18,8 @@ namespace blindfuse {
 namespace {
 
 using emulator::HostRing;
-using emulator::kSchedules;
-using emulator::launch_with;
+using emulator::launch;
 using emulator::Memory;
-using emulator::Schedule;
 using ring::kDimension;
 using ring::kPackingModulus;
 using support::SeededRandom;
@@ -44,13 +41,11 @@ void transform(NttView ring, Way way, uint32_t* polynomials) {
   }
 }
 
-std::vector<uint32_t> transformed(const std::vector<uint32_t>& words, Way way,
-                                  const Schedule& schedule) {
+std::vector<uint32_t> transformed(const std::vector<uint32_t>& words, Way way) {
   const HostRing ring;
-  const Memory<uint32_t> memory(words.size());
-  std::ranges::copy(words, memory.begin());
-  launch_with(schedule, dim3(static_cast<unsigned>(words.size() / kDimension)), kNttThreads,
-              4 * kDimension, transform, ring.view(), way, memory.data());
+  const Memory<uint32_t> memory(words);
+  launch(dim3(static_cast<unsigned>(words.size() / kDimension)), kNttThreads, 4 * kDimension,
+         transform, ring.view(), way, memory.data());
   return {memory.begin(), memory.end()};
 }
 
@@ -88,12 +83,10 @@ TEST(CudaRingKernels, TransformAsTheHostDoes) {
   for_each(forward, [&](ring::MutablePolynomial p) { host->forward(p); });
   for_each(twice, [&](ring::MutablePolynomial p) { host->forward(p), host->forward(p); });
   for_each(inverse, [&](ring::MutablePolynomial p) { host->inverse(p); });
-  for (const Schedule& schedule : kSchedules) {
-    EXPECT_TRUE(transformed(words, Way::kForward, schedule) == forward);
-    EXPECT_TRUE(transformed(words, Way::kForwardTwice, schedule) == twice);
-    EXPECT_TRUE(transformed(words, Way::kInverse, schedule) == inverse);
-    EXPECT_TRUE(transformed(words, Way::kThereAndBack, schedule) == words);
-  }
+  EXPECT_TRUE(transformed(words, Way::kForward) == forward);
+  EXPECT_TRUE(transformed(words, Way::kForwardTwice) == twice);
+  EXPECT_TRUE(transformed(words, Way::kInverse) == inverse);
+  EXPECT_TRUE(transformed(words, Way::kThereAndBack) == words);
 }
 
 // Each half is the coefficients of a polynomial, and becomes its values at the points of that half.
@@ -109,9 +102,7 @@ TEST(CudaRingKernels, TransformHalvesToTheirOwnPoints) {
     std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(at % kDimension), ring::kOrbit,
                 expected.begin() + static_cast<std::ptrdiff_t>(at));
   }
-  for (const Schedule& schedule : kSchedules) {
-    EXPECT_TRUE(transformed(words, Way::kHalves, schedule) == expected);
-  }
+  EXPECT_TRUE(transformed(words, Way::kHalves) == expected);
 }
 
 // What the last pass writes, and the first of the way back reads: one column of 32 rows.

@@ -91,13 +91,6 @@ class SecondLevelProblem {
             sizes_.response_bits,
             responses_.data()};
   }
-  // Twiddle factors, points and all that is in the arguments.
-  template <class F>
-  void for_each_memory(const F& f) const {
-    ring_.for_each_memory(f);
-    f(words_), f(extras_), f(blocks_), f(key_masks_), f(squares_), f(products_), f(responses_);
-  }
-
   const uint32_t* words() const { return words_.data(); }
   uint64_t word_pitch() const { return word_pitch_; }
   const uint32_t* extras() const { return extras_.data(); }

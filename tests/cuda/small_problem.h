@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cuda/cuda_engine.h"
-#include "host/cpu/cpu_engine_maker.h"
+#include "host/cpu/cpu_engine.h"
 #include "host/engines/canary_response.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "tests/client/seeded_random.h"

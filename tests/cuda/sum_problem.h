@@ -75,12 +75,6 @@ class SumProblem {
     return args;
   }
 
-  // Limbs, columns and sums.
-  template <class F>
-  void for_each_memory(const F& f) const {
-    f(limbs_), f(columns_), f(sums_);
-  }
-
   // Something to add to.
   void forget_sums() const { std::ranges::fill(sums_, kBefore); }
 

@@ -1,5 +1,5 @@
 // The CUDA kernels that make packing tables, run by the emulator: against what they compute by
-// definition, and against the host's code, in every order that a GPU may choose.
+// definition, and against the host's code.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,25 +9,20 @@
 
 #include "host/cpu/packing/hint_polynomials.h"
 #include "src/arithmetic/ring/ntt.h"
-#include "src/arithmetic/ring/twiddles.h"
 #include "src/protocol/public_polynomials.h"
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/host_ring.h"
 #include "tests/cuda/kernel_support.h"
+#include "tests/cuda/mutation.h"
 #include "tests/support.h"
 
 #include "cuda/packing/kernels/key_switch_chains.cuh"
 #include "cuda/packing/kernels/public_rows.cuh"
 #include "cuda/packing/kernels/traces.cuh"
 
-namespace blindfuse {
+namespace blindfuse::emulator {
 namespace {
 
-using emulator::HostRing;
-using emulator::kSchedules;
-using emulator::launch_with;
-using emulator::Memory;
-using emulator::Schedule;
 using ring::kDigits;
 using ring::kDimension;
 using ring::kOrbit;
@@ -61,7 +56,7 @@ TEST(CudaTableKernels, PublicRowsMakeHintPolynomials) {
   }
   const Memory<int8_t> limb_memory(uint64_t{4} * kDimension * kRows);
   const Limbs limbs{limb_memory.data(), kRows};
-  launch_with({}, dim3(2, kRingWords), 128, 0, cut_public_rows, blocks.data(), limbs);
+  launch_with(kUnwatched, dim3(2, kRingWords), 128, 0, cut_public_rows, blocks.data(), limbs);
   std::vector<int8_t> column(kRows);
   for (int8_t& byte : column) byte = static_cast<int8_t>(random.byte());
   Coefficients expected;
@@ -82,8 +77,8 @@ TEST(CudaTableKernels, PublicRowsComeInTheOrderOfTheKernel) {
   const auto cut = [&](LimbOrder order) {
     std::vector<int8_t> bytes(16 * kDimension);
     const Memory<int8_t> memory(bytes.size());
-    launch_with({}, dim3(1, 4), 128, 0, cut_public_rows, block.data(),
-                Limbs{memory.data(), kDimension, order});
+    launch(dim3(1, 4), 128, 0, cut_public_rows, block.data(),
+           Limbs{memory.data(), kDimension, order});
     std::ranges::copy(memory, bytes.begin());
     return bytes;
   };
@@ -128,26 +123,23 @@ TEST(CudaTableKernels, TracesOfTwoPacksByDefinition) {
   for (uint32_t& word : hints) word = random.u32();
   // Of the last column some that lift to the ends.
   for (size_t i = 0; i < 20; ++i) hints[(i + 1) * kColumns - 1] = i % 2 == 0 ? 0xffffffff : 0;
-  for (const Schedule& schedule : {kSchedules[0], kSchedules[2]}) {
-    const Memory<uint32_t> squares(2 * uint64_t{kPackSquareWords});
-    const TraceArgs args{ring.view(), hints.data(), kColumns, squares.data()};
-    const auto transpose = [&] {
-      launch_with(schedule, dim3(kOrbitWords / 32, kOrbitWords / 32, 4), kTransposeThreads,
-                  kTransposeSharedBytes, transpose_squares, squares.data());
-    };
-    const dim3 rows(kOrbitWords, 2);
-    launch_with(schedule, rows, kNttThreads, kRowSharedBytes, ntt_columns, args);
-    transpose();
-    launch_with(schedule, rows, kNttThreads, kRowSharedBytes, ntt_and_rotate_rows, args);
-    transpose();
-    for (int i = 0; i < 10; ++i) {
-      const auto pack = static_cast<uint32_t>(i % 2);
-      const size_t g = random.below(kOrbit), m = i / 2 % 2 * kOrbit + random.below(kOrbit);
-      ASSERT_EQ(
-          squares[pack * uint64_t{kPackSquareWords} + g * kDimension + m],
-          trace_at({hints.data(), hints.data() + kDimension * kColumns}, kColumns, pack, g, m))
-          << "pack " << pack << ", automorphism " << g << ", point " << m;
-    }
+  const Memory<uint32_t> squares(2 * uint64_t{kPackSquareWords});
+  const TraceArgs args{ring.view(), hints.data(), kColumns, squares.data()};
+  const auto transpose = [&] {
+    launch_with(kUnwatched, dim3(kOrbitWords / 32, kOrbitWords / 32, 4), kTransposeThreads,
+                kTransposeSharedBytes, transpose_squares, squares.data());
+  };
+  const dim3 rows(kOrbitWords, 2);
+  launch_with(kUnwatched, rows, kNttThreads, kRowSharedBytes, ntt_columns, args);
+  transpose();
+  launch_with(kUnwatched, rows, kNttThreads, kRowSharedBytes, ntt_and_rotate_rows, args);
+  transpose();
+  for (int i = 0; i < 10; ++i) {
+    const auto pack = static_cast<uint32_t>(i % 2);
+    const size_t g = random.below(kOrbit), m = i / 2 % 2 * kOrbit + random.below(kOrbit);
+    ASSERT_EQ(squares[pack * uint64_t{kPackSquareWords} + g * kDimension + m],
+              trace_at({hints.data(), hints.data() + kDimension * kColumns}, kColumns, pack, g, m))
+        << "pack " << pack << ", automorphism " << g << ", point " << m;
   }
 }
 
@@ -168,19 +160,30 @@ class Chains {
     std::ranges::copy(mask, squares_.begin() + (kOrbit - 1) * kDimension);
   }
 
-  TableArgs args(uint32_t key_switch_count) const {
-    return {ring_.view(),   squares_.data(), key_masks_.data(),
-            tables_.data(), masks_.data(),   key_switch_count};
+  // Whether this many switches come out right.
+  bool run(uint32_t count, const Options& options, Report& report) const {
+    report = launch_with(options, dim3(2), kNttThreads, kKeySwitchSharedBytes, key_switch_down,
+                         TableArgs{ring_.view(), squares_.data(), key_masks_.data(), tables_.data(),
+                                   masks_.data(), count});
+    for (size_t pack = 0; pack < 2; ++pack) {
+      size_t power = kOrbit - 1;
+      Coefficients mask = trace(pack, power);
+      for (size_t number = 0; number < count; ++number) {
+        if (!is_switched(pack, number, mask, trace(pack, --power))) return false;
+      }
+      ntt_->inverse(mask);
+      if (row(masks_.data() + pack * kDimension) != mask) return false;
+    }
+    return true;
   }
 
+ private:
   Coefficients trace(size_t pack, size_t power) const {
     return row(squares_.data() + (pack * kOrbit + power) * kDimension);
   }
-  Coefficients mask(size_t pack) const { return row(masks_.data() + pack * kDimension); }
 
-  // Compares the table with the digits of `mask` as switch `number`, and returns the next mask.
-  Coefficients expect_switched(size_t pack, size_t number, Coefficients mask,
-                               Coefficients next) const {
+  // Whether the table has the digits of `mask` as switch `number`; the next mask in its place.
+  bool is_switched(size_t pack, size_t number, Coefficients& mask, Coefficients next) const {
     ntt_->inverse(mask);
     for (size_t k = 0; k < kDigits; ++k) {
       Coefficients digits, key_mask;
@@ -191,20 +194,15 @@ class Chains {
       for (size_t point = 0; point < kDimension; ++point) {
         const size_t place =
             table_place(point / kPointsTogether, number, k) + point % kPointsTogether;
-        EXPECT_EQ(tables_[pack * kTableWords + place], digits[point]) << number << ' ' << point;
+        if (tables_[pack * kTableWords + place] != digits[point]) return false;
       }
       // From 5^(1023 - number) to the power below.
       ring::apply({1022 - number}, row(key_masks_.data() + k * kDimension), key_mask);
       ntt_->add_products(digits, key_mask, next);
     }
-    return next;
+    mask = next;
+    return true;
   }
-  Coefficients coefficients(Coefficients values) const {
-    ntt_->inverse(values);
-    return values;
-  }
-
- private:
   static Coefficients row(const uint32_t* words) {
     Coefficients copied;
     std::copy_n(words, kDimension, copied.begin());
@@ -219,21 +217,112 @@ class Chains {
 
 TEST(CudaTableKernels, ChainsSwitchAsTheHostDoes) {
   SeededRandom random(533);
-  for (const Schedule& schedule : kSchedules) {
-    const Chains chains(random);
-    constexpr uint32_t kCount = 3;
-    launch_with(schedule, dim3(2), kNttThreads, kKeySwitchSharedBytes, key_switch_down,
-                chains.args(kCount));
-    for (size_t pack = 0; pack < 2; ++pack) {
-      size_t power = kOrbit - 1;
-      Coefficients mask = chains.trace(pack, power);
-      for (size_t number = 0; number < kCount; ++number) {
-        mask = chains.expect_switched(pack, number, mask, chains.trace(pack, --power));
-      }
-      EXPECT_TRUE(chains.mask(pack) == chains.coefficients(mask)) << "pack " << pack;
-    }
-  }
+  Report report;
+  EXPECT_TRUE(Chains(random).run(3, {}, report));
 }
 
+bool are_public_rows_right(const Options& options, Report& report) {
+  constexpr uint32_t kRows = 2 * kRingWords, kQueries = 3;
+  SeededRandom random(620);
+  const Memory<uint32_t> blocks(random.words(kRows));
+  const Memory<int8_t> memory(16 * kRows);
+  const Limbs limbs{memory.data(), kRows};
+  report = launch_with(options, dim3(2, kQueries), 128, 0, cut_public_rows, blocks.data(), limbs);
+  for (uint32_t at = 0; at < kQueries * kRows; ++at) {
+    // X^2048 is -1.
+    const uint32_t row = at % kRows, place = at / kRows + row % kRingWords;
+    const uint32_t word = blocks[row / kRingWords * kRingWords + place % kRingWords];
+    if (word_at(limbs, at / kRows, row) != (place < kRingWords ? word : 0 - word)) return false;
+  }
+  return true;
+}
+
+// One pack, the first two coefficients, and those 1024 after them.
+bool are_columns_right(const Options& options, Report& report) {
+  constexpr uint64_t kColumns = kOrbit - 100;
+  constexpr uint32_t kRows = 2;
+  SeededRandom random(621);
+  const HostRing ring;
+  const Memory<uint32_t> hints(random.words((kOrbit + kRows) * kColumns));
+  const Memory<uint32_t> squares(kRows * kDimension);
+  report = launch_with(options, dim3(kRows), kNttThreads, kRowSharedBytes, ntt_columns,
+                       TraceArgs{ring.view(), hints.data(), kColumns, squares.data()});
+  const uint32_t scale = kField.inverse(kOrbit);
+  const auto ntt = ring::portable_ntt(kPackingModulus);
+  for (uint32_t i = 0; i < kRows; ++i) {
+    Coefficients row{};
+    for (uint64_t half = 0; half < 2; ++half) {
+      for (uint64_t c = 0; c < kColumns; ++c) {
+        const uint32_t hint = hints[(half * kOrbit + i) * kColumns + c];
+        row[half * kOrbit + c] = kField.multiply(scale, ring::switch_to_q(hint));
+      }
+    }
+    ntt->forward(row);
+    if (!std::ranges::equal(row, std::span(squares.data() + i * kDimension, kDimension))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool are_rows_right(const Options& options, Report& report) {
+  constexpr uint32_t kRows = 3;
+  SeededRandom random(622);
+  const HostRing ring;
+  const Memory<uint32_t> hints(1), squares(kRows * kDimension);
+  fill_with_values(random, {squares.begin(), squares.end()});
+  const std::vector<uint32_t> before(squares.begin(), squares.end());
+  report = launch_with(options, dim3(kRows), kNttThreads, kRowSharedBytes, ntt_and_rotate_rows,
+                       TraceArgs{ring.view(), hints.data(), 0, squares.data()});
+  const auto ntt = ring::portable_ntt(kPackingModulus);
+  for (uint32_t i = 0; i < kRows; ++i) {
+    Coefficients values, turned;
+    for (size_t half = 0; half < kDimension; half += kOrbit) {
+      // Of 1024 coefficients, at the points of the same half.
+      Coefficients of_half{};
+      std::copy_n(before.data() + i * kDimension + half, kOrbit, of_half.begin());
+      ntt->forward(of_half);
+      std::copy_n(of_half.begin() + half, kOrbit, values.begin() + half);
+    }
+    ring::apply({i}, values, turned);
+    if (!std::ranges::equal(turned, std::span(squares.data() + i * kDimension, kDimension))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Of both squares of a pack, the blocks of 3 x 3 tiles.
+bool are_squares_transposed(const Options& options, Report& report) {
+  constexpr uint32_t kTiles = 3;
+  const Memory<uint32_t> square(uint64_t{32} * kTiles * kRingWords);
+  for (uint32_t i = 0; i < 32 * kTiles * kRingWords; ++i) square[i] = i;
+  report = launch_with(options, dim3(kTiles, kTiles, 2), kTransposeThreads, kTransposeSharedBytes,
+                       transpose_squares, square.data());
+  for (uint32_t row = 0; row < 32 * kTiles; ++row) {
+    for (uint32_t at = 0; at < 2 * 32 * kTiles; ++at) {
+      const uint32_t column = at / 2, first = at % 2 * kOrbitWords;
+      if (square[row * kRingWords + first + column] != column * kRingWords + first + row) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+const Redundant kFirst{"ntt.cuh", "ntt_forward", Step::kBlockBarrier, 1, kOwnPlaces};
+const bool kAdded =
+    add_subjects({{"cut_public_rows", are_public_rows_right},
+                  {"ntt_columns", are_columns_right, {kFirst}},
+                  {"ntt_and_rotate_rows", are_rows_right, {kFirst}},
+                  {"transpose_squares", are_squares_transposed},
+                  {"key_switch_down",
+                   [](const Options& options, Report& report) {
+                     static SeededRandom random(623);
+                     static const Chains problem(random);
+                     return problem.run(2, options, report);
+                   },
+                   {kFirst, {"ntt.cuh", "ntt_inverse", Step::kBlockBarrier, 6, kOwnPlaces}}}});
+
 }  // namespace
-}  // namespace blindfuse
+}  // namespace blindfuse::emulator

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "cuda/device/tensor_shape.h"
@@ -39,7 +40,7 @@ struct TiledMap {
   const uint8_t* address;
   TensorShape shape;
 };
-// Throws std::logic_error where make_map() made no map.
-TiledMap read_map(const void* map);
+// Nothing where make_map() made no map.
+std::optional<TiledMap> read_map(const void* map);
 
 }  // namespace blindfuse::emulator

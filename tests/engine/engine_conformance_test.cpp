@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "host/cpu/cpu_engine.h"
-#include "host/cpu/scan/kernel_choice.h"
 #include "host/cpu/scan/multiply_kernel.h"
 #include "host/engines/engine_factory.h"
 #include "tests/engine/engines_under_test.h"

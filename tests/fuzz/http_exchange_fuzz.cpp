@@ -48,15 +48,17 @@ struct World {
   ServedEpochs epochs;
   ServerMetrics metrics;
   Readiness readiness;
-  Api api{epochs,
-          metrics,
-          readiness,
-          {.queries_per_request_max = kQueriesMax, .cors_origins = {"https://page.example"}}};
+  ApiContext api_context{
+      epochs,
+      metrics,
+      readiness,
+      {.queries_per_request_max = kQueriesMax, .cors_origins = {"https://page.example"}}};
+  const std::shared_ptr<http::Handler> api = make_api(api_context);
   boost::asio::io_context io{1};
   // Without work of its own, the loop would stop between inputs.
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work =
       boost::asio::make_work_guard(io);
-  http::Context context{api, {.requests_per_connection_max = 20}};
+  http::Context context{*api, {.requests_per_connection_max = 20}};
 };
 
 World& world() {

@@ -1,4 +1,4 @@
-#include "host/ingest/csv_reader.h"
+#include "host/ingest/csv_source.h"
 
 #include <random>
 

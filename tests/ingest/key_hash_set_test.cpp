@@ -1,4 +1,4 @@
-#include "host/ingest/key_hash_set.h"
+#include "host/ingest/spool.h"
 
 #include <gtest/gtest.h>
 

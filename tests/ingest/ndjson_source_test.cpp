@@ -27,10 +27,10 @@ TEST(NdjsonSource, ReadsTheMembersOfEveryObject) {
 
 TEST(NdjsonSource, FindsMembersByName) {
   SourceOptions options;
-  options.key_field = "\xC3\xA9t\"";
-  options.value_field = "";
+  options.key_column = "\xC3\xA9t\"";
+  options.value_column = "";
   EXPECT_EQ(read_ndjson("{\"\\u00e9t\\\"\":\"a\",\"\":\"1\"}", options), pairs({{"a", "1", 1}}));
-  options.key_field = options.value_field = "word";
+  options.key_column = options.value_column = "word";
   EXPECT_EQ(read_ndjson("{\"word\":\"a\"}", options), pairs({{"a", "a", 1}}));
 }
 
@@ -137,16 +137,16 @@ TEST(NdjsonSource, NamesWhatIsThereInsteadOfAString) {
 TEST(NdjsonSource, RefusesMissingMembers) {
   EXPECT_EQ(error("{\"value\":\"1\"}"),
             "words, line 1: no member \"key\"; expected it in every object; choose one with "
-            "--key-field");
+            "--key-column");
   EXPECT_EQ(error("{\"key\":\"a\"}"),
             "words, line 1: no member \"value\"; expected it in every object; choose one with "
-            "--value-field");
+            "--value-column");
   EXPECT_EQ(error("{\"key\":\"a\",\"o\":{\"value\":\"1\"}}"),
             "words, line 1: no member \"value\"; expected it in every object; choose one with "
-            "--value-field");
+            "--value-column");
   EXPECT_EQ(read_ndjson("{}", index_options()).error,
             "words, line 1: no member \"value\"; expected it in every object; choose one with "
-            "--value-field");
+            "--value-column");
 }
 
 // A member of the line before must not stand in for a missing one.

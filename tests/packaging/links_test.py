@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The documents' links to each other lead somewhere, in the source tree and where the package puts the documents. There
-links into the source, which is not installed, are let be.
+links into the source, which is not installed, are let be. The tests that docs/THREAT_MODEL.md names as evidence exist.
 
   links_test.py FOLDER   (with README.md, CONTRIBUTING.md, SECURITY.md, CHANGELOG.md and docs/)
 """
@@ -39,6 +39,14 @@ def fault_of(folder, page, link):
     return None
 
 
+def missing_evidence(folder):
+    """The tests that the threat model names, as `Suite.Name`, and that the source does not have."""
+    named = set(re.findall(r"`([A-Z]\w+\.[A-Z]\w+)`", (folder / "docs/THREAT_MODEL.md").read_text())) - {"Suite.Name"}
+    known = {".".join(found) for path in (folder / "tests").rglob("*.cpp")
+             for found in re.findall(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", path.read_text(), re.MULTILINE)}
+    return named - known if known else set()
+
+
 def main():
     folder = pathlib.Path(sys.argv[1]).resolve()
     tops = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
@@ -52,6 +60,7 @@ def main():
             count += 1
             if fault := fault_of(folder, page, link):
                 faults.append(f"{page.relative_to(folder)}: {link} {fault}")
+    faults += [f"docs/THREAT_MODEL.md: there is no test {name}" for name in sorted(missing_evidence(folder))]
     for fault in faults:
         print(fault)
     print(f"{count} links in {len(pages)} documents")

@@ -20,8 +20,8 @@ WORDS = {"outcome", "result", "part", "route"}
 def metrics_of(source):
     """Every name that /metrics shows, and every label."""
     names = set()
-    for kind, name in re.findall(r'Build(Counter|Gauge|Histogram)\(\)\s*\.Name\("(\w+)"\)', source):
-        names.update([name + suffix for suffix in HISTOGRAM_SUFFIXES] if kind == "Histogram" else [name])
+    for kind, name in re.findall(r'\b(counter|gauge|histogram)\(\s*"(\w+)"', source):
+        names.update([name + suffix for suffix in HISTOGRAM_SUFFIXES] if kind == "histogram" else [name])
     return names, set(re.findall(r'\{"(\w+)", ', source)) | SCRAPED | {"le"}
 
 
@@ -92,7 +92,7 @@ def main():
     server = root / "host/server"
     metrics = (server / "serving/server_metrics.cpp").read_text()
     names, labels = metrics_of(metrics)
-    source = metrics + (server / "routes/router.cpp").read_text()
+    source = metrics + (server / "routes/api.cpp").read_text()
 
     dashboard = json.loads((root / "host/packaging/grafana/blindfuse.json").read_text())
     shown = list(strings_under(dashboard, {"expr", "query"}))

@@ -22,8 +22,8 @@ def faults(source, programs):
                 yield f"{path} says {other}, and CMakeLists.txt {version}"
 
     yield from said("client/example/CMakeLists.txt", r"find_package\(blindfuse ([0-9.]+)")
-    yield from said("docs/CLIENTS.md", r"find_package\(blindfuse ([0-9.]+)")
-    yield from said("docs/CLIENTS.md", r"libblindfuse-client\.so\.([0-9.]*[0-9])")
+    yield from said("docs/clients/cpp.md", r"find_package\(blindfuse ([0-9.]+)")
+    yield from said("docs/clients/cpp.md", r"libblindfuse-client\.so\.([0-9.]*[0-9])")
     yield from said("docs/COMPATIBILITY.md", r"find_package\(blindfuse ([0-9.]+)")
     yield from said("docs/COMPATIBILITY.md", r"libblindfuse-client\.so\.([0-9.]*[0-9])")
     # The newest version with a section of its own, after what is not released yet.

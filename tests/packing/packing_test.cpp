@@ -72,8 +72,8 @@ std::vector<uint32_t> responses(std::span<const uint32_t> query) {
 class LookUp {
  public:
   LookUp(std::vector<uint32_t> rows, uint64_t seed) : rows_(std::move(rows)) {
-    PreparedQuery prepared =
-        prepare_ring_query(pack().polynomials, kPackedRows, seeded_random(seed));
+    PreparedQuery prepared = std::move(
+        RingQueryMaker(pack().polynomials, kPackedRows).make(1, seeded_random(seed)).front());
     constexpr size_t kWordsBytes = bit_sequence_bytes(kPackedRows, kQueryBits);
     std::vector<uint8_t> sent(kWordsBytes + ring::kKeyBytes);
     decoder_.emplace(std::move(prepared).encrypt(rows_, kQueryBits, sent));

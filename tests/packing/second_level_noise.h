@@ -105,7 +105,9 @@ class SecondNoiseQueries {
   void ask_one(PreparedQuery query) {
     const auto shard = static_cast<uint32_t>(random_.below(layout_.shard_count));
     std::vector<uint8_t> sent(layout_.query_bytes());
-    const SecretBuffer<uint32_t> secret = std::move(query).encrypt({}, shard, layout_, sent).take();
+    const KeyPlace place = {.shard = shard};
+    const SecretBuffer<uint32_t> secret =
+        std::move(query).encrypt({&place, 1}, layout_, sent).take();
     const auto numbers = std::span(sent).last(layout_.second_query_bytes());
     const auto keys = std::span(sent).first(sent.size() - numbers.size());
     const PackingKeys key = PackingKeys::read(keys.last(ring::kKeyBytes));

@@ -32,7 +32,7 @@ class SecondLevelPackerTest : public ::testing::TestWithParam<RingKernel> {
     constexpr size_t kWordsBytes = bit_sequence_bytes(kDimension, 32);
     std::vector<uint8_t> sent(kWordsBytes + ring::kKeyBytes);
     const SecretBuffer<uint32_t> secret =
-        prepare_ring_query(polynomials_, kDimension, seeded_random(31))
+        std::move(RingQueryMaker(polynomials_, kDimension).make(1, seeded_random(31)).front())
             .encrypt({}, 32, sent)
             .take();
     for (size_t i = 0; i < kDimension; ++i) secret_[i] = ternary(secret[i]);
@@ -76,8 +76,8 @@ class SecondLevelPackerTest : public ::testing::TestWithParam<RingKernel> {
   std::vector<int32_t> decoded() const {
     std::vector<int32_t> found;
     for (const int64_t phase : phases()) {
-      found.push_back(static_cast<int32_t>(
-          std::lround(std::ldexp(static_cast<double>(phase), kEntryBits) / double{kPackingModulus})));
+      found.push_back(static_cast<int32_t>(std::lround(
+          std::ldexp(static_cast<double>(phase), kEntryBits) / double{kPackingModulus})));
       // Half a turn is one number.
       if (found.back() == 1 << (kEntryBits - 1)) found.back() -= 1 << kEntryBits;
     }

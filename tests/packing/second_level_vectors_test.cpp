@@ -41,7 +41,7 @@ std::vector<uint8_t> row_key(const Manifest& manifest, const json& database) {
       RingQueryMaker::Second{layout.second_row_count(), layout.second->key_order});
   std::vector<uint8_t> sent(layout.query_bytes());
   std::vector<PreparedQuery> queries = maker.make(1, scripted(texts));
-  std::move(queries.front()).encrypt({}, 0, layout, sent).take();
+  std::move(queries.front()).encrypt(std::vector<KeyPlace>(1), layout, sent).take();
   const auto keys = std::span(sent).first(sent.size() - layout.second_query_bytes());
   const auto last = keys.last(ring::kKeyBytes);
   return {last.begin(), last.end()};

@@ -1,4 +1,4 @@
-#include "src/program/config_file.h"
+#include "src/program/command_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -67,7 +67,7 @@ TEST_F(HelpFormatterTest, PutsGroupsFirstAndCommonOptionsLast) {
             "Other options:\n"
             "  --hot                   Heat it\n"
             "  -h, --help              Show this help\n"
-            "  --help-all              Show this help with ranges and environment variables\n"
+            "  --help-all              Show all options, ranges and environment variables\n"
             "\n"
             "Example:\n"
             "  teapot fill cup\n");
@@ -90,6 +90,14 @@ TEST_F(HelpFormatterTest, HasRangesAndVariablesInTheLongForm) {
   EXPECT_THAT(help("fill --help-all"), HasSubstr(page));
   // Of the program: the pages of all commands.
   EXPECT_THAT(help("--help-all"), HasSubstr(page));
+}
+
+TEST_F(HelpFormatterTest, LeavesOutWhatFewNeedInTheShortForm) {
+  CLI::App* command = program_.get_subcommand("fill");
+  command->add_option("--water", leaves_, "Water")->group("Leaves" + std::string(kAdvanced));
+  EXPECT_THAT(help("fill --help"), Not(HasSubstr("--water")));
+  EXPECT_THAT(help("fill --help"), Not(HasSubstr("(advanced)")));
+  EXPECT_THAT(help("fill --help-all"), HasSubstr("Leaves (advanced):\n  --water N\n"));
 }
 
 TEST_F(HelpFormatterTest, ShowsBytesInTheLargestUnit) {

@@ -7,7 +7,6 @@
 
 #include "host/database/directory.h"
 #include "host/publish/samples.h"
-#include "tests/programs/known_rates_file.h"
 #include "tests/programs/program_testing.h"
 
 namespace blindfuse::program_testing {
@@ -87,7 +86,7 @@ TEST(BuildProgram, ReadsEveryFormat) {
        "--value-column", "text"},
       {write_file(folder / "a.ndjson",
                   "{\"word\":\"a\",\"text\":\"1\"}\n{\"text\":\"2\",\"word\":\"b\"}\n"),
-       "--key-field", "word", "--value-field", "text"},
+       "--key-column", "word", "--value-column", "text"},
       {write_file(folder / "hex.tsv", "61\t31\n62\t32\n"), "--key-encoding", "hex",
        "--value-encoding", "hex"},
       {write_file(folder / "base64.tsv", "YQ==\tMQ==\nYg==\tMg==\n"), "--key-encoding", "base64",
@@ -331,11 +330,10 @@ TEST(BuildProgram, InspectSaysWhenTheEpochWasPublished) {
 
 TEST(BuildProgram, IgnoresAVersionInTheEnvironment) {
   const TemporaryFolder folder;
-  const ProgramResult result =
-      run(folder, {"env", "BLINDFUSE_VERSION=1.2.3", "BLINDFUSE_RATES=" + known_rates_file(folder),
-                   kBlindfuse, "plan", "--keys", "100", "--value-bytes", "3"});
+  const ProgramResult result = run(folder, {"env", "BLINDFUSE_VERSION=1.2.3", kBlindfuse, "plan",
+                                            "--keys", "100", "--value-bytes", "3"});
   EXPECT_EQ(result.status, 0);
-  EXPECT_THAT(result.out, HasSubstr("`build` would choose"));
+  EXPECT_THAT(result.out, HasSubstr("Recommended: "));
 }
 
 TEST(BuildProgram, MisuseHasAStatusOfItsOwn) {
@@ -359,39 +357,6 @@ TEST(BuildProgram, MisuseHasAStatusOfItsOwn) {
     EXPECT_EQ(help.status, 0);
     EXPECT_THAT(help.out, HasSubstr("BLINDFUSE_"));
   }
-}
-
-// What plan marks is what build does: at 2^20 keys of 1 KB (the size of the papers' tables) and at
-// a small one.
-TEST(PlanProgram, MarksWhatBuildChooses) {
-  const TemporaryFolder folder;
-  std::string lines;
-  for (int i = 0; i < 3000; ++i) lines += "k" + std::to_string(i) + "\t12345678\n";
-  const std::string input = write_file(folder / "a.tsv", lines);
-  const auto report = nlohmann::json::parse(
-      run(folder, {kBlindfuse, "build", input, "--output", folder / "db", "--json"}).out);
-  const auto plan =
-      nlohmann::json::parse(run(folder, plan_command(folder, {"--keys", "3000", "--value-bytes",
-                                                              "8", "--fixed-values", "--json"}))
-                                .out);
-  int chosen = 0;
-  for (const auto& layout : plan["layouts"]) {
-    EXPECT_LE(layout["log2_failure"], -40);
-    if (!layout["chosen"]) continue;
-    ++chosen;
-    EXPECT_EQ(layout["shard_count"], report["layout"]["shard_count"]);
-    EXPECT_EQ(layout["mode"], report["layout"]["mode"]);
-  }
-  EXPECT_EQ(chosen, 1);
-  const ProgramResult table =
-      run(folder, plan_command(folder, {"--keys", "1048576", "--value-bytes", "1024"}));
-  EXPECT_EQ(table.status, 0);
-  EXPECT_THAT(table.out, HasSubstr("hint mode, lwe-1774"));
-  EXPECT_THAT(table.out, HasSubstr("packed mode, ring-2048"));
-  EXPECT_THAT(table.out, HasSubstr("`build` would choose the packed mode's"));
-  EXPECT_THAT(table.out, HasSubstr("it takes 20.1 MB in all, and the hint mode's 81.0 MB"));
-  EXPECT_THAT(table.out, HasSubstr("the server keeps 829.7 MB of packing tables"));
-  EXPECT_THAT(table.out, HasSubstr("--mode packed shows them"));
 }
 
 TEST(InspectProgram, VerifiesThroughTheRealClient) {

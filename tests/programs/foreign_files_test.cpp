@@ -9,7 +9,6 @@
 #include <random>
 
 #include "tests/programs/killing.h"
-#include "tests/programs/known_rates_file.h"
 
 namespace blindfuse::program_testing {
 namespace {
@@ -164,7 +163,7 @@ class Round {
     std::vector<std::string> command = build_of(one_of(inputs));
     if (chance(25)) command.emplace_back("--fresh");
     if (chance(10)) command = {kBlindfuse, "inspect", root_};
-    if (chance(5)) command = plan_command(folder_, {"--keys", "10", "--value-bytes", "5"});
+    if (chance(5)) command = {kBlindfuse, "plan", "--keys", "10", "--value-bytes", "5"};
     story_ += "\n";
     for (const std::string& word : command) story_ += word + " ";
     if (chance(50)) {

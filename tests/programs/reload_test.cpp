@@ -56,8 +56,9 @@ TEST(Reload, TakesNewApiKeysAndANewCertificate) {
   }
   EXPECT_EQ(status("new-key"), 401);
   EXPECT_EQ(server.stop(), 0);
-  EXPECT_NE(server.program().err().find("the file of API keys has no keys: every request is refused"),
-            std::string::npos)
+  EXPECT_NE(
+      server.program().err().find("the file of API keys has no keys: every request is refused"),
+      std::string::npos)
       << server.program().err();
 }
 

@@ -121,16 +121,6 @@ TEST(Layout, HasTheUsualNumberOfBuckets) {
   }
 }
 
-TEST(Layout, HandsOnItsFuseShapeAndNoise) {
-  const json file = vectors::read_vectors("manifest.json");
-  const Layout layout = layout_of(file.at("valid").at(0).at("manifest"));
-  EXPECT_EQ(layout.fuse(), (FuseShape{3, 4096, 221'184}));
-  const NoiseBudget expected = noise_budget(221'184, 1774, 1010, 28, 10, 18);
-  EXPECT_EQ(layout.noise().log2_failure, expected.log2_failure);
-  EXPECT_EQ(layout.noise().query_variance, expected.query_variance);
-  EXPECT_EQ(layout.noise().hint_variance, expected.hint_variance);
-}
-
 Layout good_keyword() {
   Layout layout;
   layout.key_count = 1000;

@@ -1,4 +1,4 @@
-#include "src/arithmetic/mulhi.h"
+#include "src/arithmetic/public_divisor.h"
 
 #include <gtest/gtest.h>
 

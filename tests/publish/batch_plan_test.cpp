@@ -8,17 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "host/publish/batch_comparison.h"
-#include "host/publish/plan_cost.h"
 #include "host/publish/planner.h"
-#include "tests/publish/known_rates.h"
 #include "tests/support.h"
 
 namespace blindfuse {
 namespace {
 
 using support::input_error_of;
-using support::known_rates;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -37,6 +33,10 @@ PlanRequest several_keys(uint64_t key_count, uint32_t value_bytes, uint32_t keys
 Plan plan_in(PlanRequest request, uint32_t shard_count) {
   request.shard_count = shard_count;
   return plan_layouts(request).at(0);
+}
+
+double bytes_per_key(const Layout& layout) {
+  return static_cast<double>(request_bytes(layout)) / layout.batch->keys_per_request;
 }
 
 std::vector<uint32_t> shard_counts_of(const std::vector<Plan>& plans) {
@@ -151,7 +151,7 @@ TEST(BatchPlan, CostsWhatTheDesignReckonsForShortRecords) {
 // In tables of at most two matrices: 24.6 kB of them a column, and so at least 12,288 rows.
 TEST(BatchPlan, ChoosesTheFewestBytesWithTablesOfTwoMatrices) {
   for (const auto& [keys, shards] : {std::pair(16u, 352u), std::pair(64u, 384u)}) {
-    const auto kinds = plan_kinds(several_keys(1 << 20, 1024, keys));
+    const auto kinds = plan_modes(several_keys(1 << 20, 1024, keys));
     ASSERT_EQ(kinds.size(), 1u);
     const Plan& best = cheapest(kinds);
     EXPECT_EQ(best.layout.shard_count, shards);
@@ -166,7 +166,7 @@ TEST(BatchPlan, ChoosesTheFewestBytesWithTablesOfTwoMatrices) {
 // 3000 keys with 1016 bytes have 2048 rows in a bucket however many shards it has: 96 packs at
 // least, which take twelve matrices.
 TEST(BatchPlan, TakesTheFewestPacksWhereAllTablesAreLarge) {
-  const auto kinds = plan_kinds(several_keys(3000, 1016, 64));
+  const auto kinds = plan_modes(several_keys(3000, 1016, 64));
   const Layout& best = cheapest(kinds).layout;
   EXPECT_EQ(best.shard_count, 96u);
   EXPECT_EQ(best.row_count, 2048u);
@@ -185,7 +185,7 @@ TEST(BatchPlan, OffersAFewPerCentMoreShardsEachTime) {
 }
 
 TEST(BatchPlan, IsThereForAKeyOfItsOwn) {
-  const auto kinds = plan_kinds(several_keys(1, 8, 2));
+  const auto kinds = plan_modes(several_keys(1, 8, 2));
   ASSERT_EQ(shard_counts_of(kinds.at(0)), (std::vector<uint32_t>{12}));
   EXPECT_EQ(kinds[0][0].layout.row_count, 2048u);
   EXPECT_EQ(kinds[0][0].layout.record_count(), 3u);
@@ -203,7 +203,7 @@ TEST(BatchPlan, RefusesShardsThatAreNotTheSameInEveryBucket) {
 
 // 2^32 keys have 200,000 records and more in each of 65,536 shards: 3 * 10^8 words in 1536 buckets.
 TEST(BatchPlan, RefusesQueriesOfTooManyWords) {
-  EXPECT_THAT(input_error_of([] { plan_kinds(several_keys(kKeyCountMax, 8, 1024)); }),
+  EXPECT_THAT(input_error_of([] { plan_modes(several_keys(kKeyCountMax, 8, 1024)); }),
               AllOf(HasSubstr("one for each row of 1536 buckets"), HasSubstr("at most 2^26"),
                     HasSubstr("fewer --keys-per-request")));
 }
@@ -214,8 +214,6 @@ TEST(BatchPlan, IsForPackedResponsesOfOneLevelAndKeywords) {
   open.mode.reset();
   ASSERT_EQ(plan_modes(open).size(), 1u);
   EXPECT_EQ(plan_modes(open)[0][0].layout.mode(), Mode::kPacked);
-  open.levels_open = true;
-  EXPECT_EQ(plan_kinds(open).size(), 1u);
   PlanRequest hint = open;
   hint.mode = Mode::kHint;
   PlanRequest set = open;
@@ -228,64 +226,6 @@ TEST(BatchPlan, IsForPackedResponsesOfOneLevelAndKeywords) {
     EXPECT_THAT(input_error_of([&] { plan_modes(request); }),
                 HasSubstr("packed responses of one level"));
   }
-}
-
-// The layout that the first test reckons. Matrix: 4,869,586,944 bytes. Tables: 9,729,662,976 bytes,
-// which are 2,432,415,744 digits.
-TEST(BatchPlan, CostsTheServerOneRequest) {
-  const Plan plan = plan_in(several_keys(1 << 20, 1024, 64), 384);
-  const PlanCost cost = plan_cost(plan, known_rates(), 100);
-  EXPECT_EQ(cost.keys_per_request, 64u);
-  EXPECT_NEAR(cost.alone_seconds, 0.486'958'694'4 + 1.216'207'872, 1e-12);
-  EXPECT_NEAR(cost.batch_seconds, 0.060'869'836'8 + 0.608'103'936, 1e-12);
-  EXPECT_NEAR(cost.alone_seconds_per_key(), 0.026'611'977'6, 1e-12);
-  EXPECT_NEAR(cost.batch_seconds_per_key(), 0.010'452'715'2, 1e-12);
-  EXPECT_NEAR(cost.lookups_per_core_second(), 95.669, 1e-3);
-  EXPECT_EQ(cost.server_bytes, 4'869'586'944u + 9'729'662'976u + 1'684'224u);
-  // 0.010164672 GB at 0.09, and two requests at 0.0425 / 3600.
-  EXPECT_NEAR(cost.dollars, 0.000'914'820'48 + 0.000'015'795'214'08, 1e-12);
-}
-
-// One key a request has 32 shards: 157,696 bytes up, 41,280 down, and a matrix of 1,352,663,040
-// bytes (planner_test.cpp).
-TEST(BatchComparison, WithOneKeyARequest) {
-  const PlanRequest request = several_keys(1 << 20, 1024, 64);
-  PlanRequest narrow = request;
-  narrow.shard_count = 384;
-  narrow.query_bits = 30;
-  const auto one_key = best_for_one_key(narrow);
-  ASSERT_TRUE(one_key);
-  EXPECT_EQ(one_key->layout.shard_count, 32u);
-  EXPECT_EQ(one_key->layout.batch, std::nullopt);
-  EXPECT_EQ(request_bytes(one_key->layout), 198'976u);
-  Layout layout = plan_in(request, 384).layout;
-  EXPECT_DOUBLE_EQ(bytes_per_key(layout), 65'724);
-  EXPECT_DOUBLE_EQ(bytes_per_key(one_key->layout), 198'976);
-  EXPECT_DOUBLE_EQ(passes_per_key(layout, one_key->layout), 0.056'25);
-  EXPECT_DOUBLE_EQ(passes_per_key(one_key->layout, one_key->layout), 1);
-  // 4,206,336 bytes are those of 21.1 look-ups.
-  EXPECT_EQ(keys_that_pay(layout, one_key->layout), 22u);
-  layout.batch->keys_per_request = 22;
-  EXPECT_EQ(keys_that_pay(layout, one_key->layout), 22u);
-  layout.batch->keys_per_request = 21;
-  EXPECT_EQ(keys_that_pay(layout, one_key->layout), std::nullopt);
-}
-
-// 96 shards have 40,960 rows, and tables smaller than the matrix; 576 shards have the fewest bytes.
-TEST(BatchComparison, OffersLessMemoryFewerBytesAndOtherKeys) {
-  const PlanRequest request = several_keys(1 << 20, 1024, 64);
-  const Plan chosen = plan_in(request, 384);
-  const std::vector<Plan> compared = batch_plans_worth_comparing(request, chosen);
-  EXPECT_EQ(compared.front().layout, chosen.layout);
-  EXPECT_EQ(shard_counts_of(compared), (std::vector<uint32_t>{384, 96, 576, 352, 384}));
-  std::vector<uint32_t> keys;
-  for (const Plan& plan : compared) keys.push_back(plan.layout.batch->keys_per_request);
-  EXPECT_EQ(keys, (std::vector<uint32_t>{64, 64, 64, 16, 256}));
-  // Another choice of the operator's comes in addition.
-  PlanRequest fixed = request;
-  fixed.shard_count = 192;
-  EXPECT_EQ(shard_counts_of(batch_plans_worth_comparing(fixed, plan_in(request, 192))),
-            (std::vector<uint32_t>{192, 96, 384, 576, 352, 384}));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "host/cpu/pipelines/pack_maker.h"
 #include "host/cpu/pipelines/panel_products.h"
-#include "host/hint/hint_check.h"
+#include "host/hint/hint.h"
 #include "src/base/errors.h"
 #include "src/system/random.h"
 #include "tests/publish/packed_testing.h"

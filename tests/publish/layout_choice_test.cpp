@@ -140,10 +140,6 @@ TEST(LayoutChoice, KeepsTheKeysOfARequestOfTheEpochBefore) {
   EXPECT_EQ(plan_request(with_set("ring-2048"), kSurvey, &previous).batch, sixteen);
   EXPECT_EQ(plan_request(with_keys(64), kSurvey, &previous).batch, (BatchCode{64, 96}));
   EXPECT_EQ(plan_request(with_keys(64), kSurvey).batch, (BatchCode{64, 96}));
-  BuildOptions wish;
-  wish.wish = PlanWish{};
-  EXPECT_EQ(plan_request(wish, kSurvey, &previous).batch, sixteen);
-  EXPECT_FALSE(plan_request(wish, kSurvey, &previous).levels_open);
   // Neither in the hint mode nor with two levels, nor where one key is asked for.
   EXPECT_EQ(plan_request(with_mode(Mode::kHint), kSurvey, &previous).batch, std::nullopt);
   BuildOptions one_key;
@@ -166,15 +162,6 @@ TEST(LayoutChoice, HandsOnWhatIsOpen) {
   EXPECT_EQ(plan_request(with_mode(Mode::kPacked), kSurvey).mode, Mode::kPacked);
   EXPECT_EQ(plan_request(with_mode(Mode::kPacked), kSurvey).lwe, nullptr);
   EXPECT_EQ(plan_request(with_set("lwe-1572"), kSurvey).lwe, find_lwe_params("lwe-1572"));
-}
-
-TEST(LayoutChoice, OpensLevelsWithAWish) {
-  EXPECT_FALSE(plan_request({}, kSurvey).levels_open);
-  BuildOptions wish;
-  wish.wish = PlanWish{};
-  EXPECT_TRUE(plan_request(wish, kSurvey).levels_open);
-  wish.levels = 1;
-  EXPECT_FALSE(plan_request(wish, kSurvey).levels_open);
 }
 
 TEST(LayoutChoice, KeepsSetAndLevelsOfTheEpochBefore) {

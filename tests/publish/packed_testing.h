@@ -128,8 +128,8 @@ inline std::vector<uint8_t> ask_for_record(const LoadedDatabase& database,
                                            BatchScheduler& scheduler, uint32_t shard,
                                            std::span<const uint32_t> rows, uint64_t seed) {
   const Layout& layout = database.manifest.layout;
-  PreparedQuery prepared = prepare_ring_query(ring::PublicPolynomials(database.manifest.seed),
-                                              layout.row_count, seeded_random(seed));
+  PreparedQuery prepared =
+      std::move(prepare_queries_for(database.manifest, 1, 1, seeded_random(seed)).front());
   std::vector<uint8_t> query(layout.query_bytes());
   DecodingSecret secret = std::move(prepared).encrypt(rows, layout.query_bits, query);
   const std::string response = server_testing::ask_and_wait(scheduler, query);

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "host/publish/shard_counts.h"
 #include "host/publish/shard_plan.h"
 #include "tests/support.h"
 

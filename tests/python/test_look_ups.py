@@ -126,12 +126,9 @@ def test_packed_responses_of_two_levels(tmp_path: Path, cache: Path, short_key: 
         assert (client.info.query_bytes, client.info.response_bytes) == (layout["query_bytes"], layout["response_bytes"])
 
 
-def test_build_chooses_what_is_preferred(tmp_path: Path) -> None:
-    items = {f"word {i}": f"meaning {i}" for i in range(300)}
-    built = blindfuse.Database.build(items, tmp_path / "db", mode="packed", prefer="bytes")
-    assert built.report.details["layout"].get("levels", 1) in (1, 2)
-    with pytest.raises(blindfuse.BlindfuseError, match="prefer= money: give bytes"):
-        blindfuse.Database.build(items, tmp_path / "db", prefer="money")
+def test_build_refuses_a_wrong_choice(tmp_path: Path) -> None:
+    with pytest.raises(blindfuse.BlindfuseError, match="mode= money: give auto, hint or packed"):
+        blindfuse.Database.build({"word": "meaning"}, tmp_path / "db", mode="money")
 
 
 def test_info_sync_and_prepare(words: blindfuse.Client, database: blindfuse.Database) -> None:

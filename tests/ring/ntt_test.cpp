@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "src/arithmetic/ring/automorphism.h"
-#include "src/arithmetic/ring/twiddles.h"
 #include "tests/ring/plain_ring.h"
 
 namespace blindfuse::ring {

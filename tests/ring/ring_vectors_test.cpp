@@ -6,7 +6,6 @@
 #include "src/arithmetic/ring/gadget.h"
 #include "src/arithmetic/ring/modulus_switch.h"
 #include "src/arithmetic/ring/ntt.h"
-#include "src/arithmetic/ring/twiddles.h"
 #include "src/protocol/public_polynomials.h"
 #include "src/protocol/sha256.h"
 #include "tests/vectors.h"

@@ -1,12 +1,11 @@
 // The admin listener: metrics, health, the epochs in memory, the log's level, draining.
-#include "host/server/admin/admin.h"
+#include "host/server/routes/admin.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "host/server/admin/admin_server.h"
 #include "src/program/log.h"
 #include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"

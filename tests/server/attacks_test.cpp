@@ -48,6 +48,20 @@ TEST_F(Attacks, ClientsMayLeaveAtAnyByte) {
   wait_for([&] { return epoch_.use_count() == owners; });
 }
 
+// The memory of bodies is for those that arrive.
+TEST_F(Attacks, QueriesThatWaitHoldNoBody) {
+  start(few_threads());
+  control_->hold();
+  RudeClient running(url());
+  running.send(query_request(1));
+  control_->wait_for_batches(1);
+  RudeClient waiting(url());
+  waiting.send(query_request(2));
+  wait_for([&] { return epoch_->scheduler().waiting_count() == 1; });
+  wait_for([&] { return metric("blindfuse_http_memory_bytes{of=\"requests\"}") == 0; });
+  control_->release();
+}
+
 TEST_F(Attacks, ClientsMayLeaveWhileTheEngineHasTheirQuery) {
   start(few_threads(), {.batch_max = 4, .queue_max = 16});  // of which one client gets half
   control_->hold();

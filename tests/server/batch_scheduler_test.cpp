@@ -458,6 +458,24 @@ TEST_F(BatchSchedulerTest, CannotDropWhatTheEngineHas) {
   EXPECT_EQ(answer->outcome(), PendingAnswer::Outcome::kAnswered);
 }
 
+// The response of the query that is in the engine still has a place to go to.
+TEST_F(BatchSchedulerTest, ComputesNoMoreOfWhatIsAbandoned) {
+  const auto scheduler = this->scheduler(1, 8);
+  control_->hold();
+  const std::string query = pack(random_query(0), kQueryBits);
+  const auto abandoned = scheduler->ask(bytes_of(query + query + query));
+  control_->wait_for_batches(1);
+  auto next = ask(*scheduler, 1);
+  abandoned->abandon();
+  control_->release();
+  EXPECT_EQ(next.get(), expected_response(random_query(1)));
+  EXPECT_EQ(control_->batches, (std::vector<size_t>{1, 1}));
+  const auto whole = scheduler->ask(bytes_of(query));
+  while (!whole->is_done()) std::this_thread::yield();
+  whole->abandon();
+  EXPECT_EQ(whole->responses(), expected_response(random_query(0))) << "that changes nothing";
+}
+
 TEST_F(BatchSchedulerTest, TellsThoseWhoseTimeIsOver) {
   const auto scheduler = this->scheduler(4, 8);
   control_->hold();

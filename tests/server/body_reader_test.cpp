@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "host/server/http/error.h"
+#include "host/server/http/response.h"
 
 namespace blindfuse::http {
 namespace {

@@ -1,10 +1,8 @@
-#include "host/server/http/byte_range.h"
+#include "host/server/http/resource.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
-
-#include "host/server/http/error.h"
 
 namespace blindfuse::http {
 namespace {

@@ -1,5 +1,5 @@
 // What clients download, over HTTP: whole, in part, and not again.
-#include "host/server/routes/database_routes.h"
+#include "host/server/routes/downloads.h"
 
 #include <gtest/gtest.h>
 

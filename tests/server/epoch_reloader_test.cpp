@@ -15,7 +15,6 @@
 
 #include "host/database/directory.h"
 #include "host/server/database_server.h"
-#include "host/server/serving/server_state.h"
 #include "src/base/errors.h"
 #include "tests/publish/builder_testing.h"
 #include "tests/server/loopback_client.h"
@@ -149,7 +148,7 @@ class Reloader : public ::testing::Test {
     return ask(get_request("/v1/epochs/" + epoch + "/hint")).status;
   }
   double metric(const std::string& name) {
-    const std::string text = metrics_.text(state_of(*epochs_));
+    const std::string text = metrics_.text(*epochs_);
     const size_t at = text.find("\n" + name + " ");
     return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 2));
   }

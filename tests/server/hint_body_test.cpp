@@ -1,4 +1,4 @@
-#include "host/server/routes/hint_body.h"
+#include "host/server/routes/downloads.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,6 @@ namespace blindfuse::http {
 namespace {
 
 using Stage = Connections::Stage;
-using Room = Connections::Room;
 using Notice = Connections::Notice;
 
 class ConnectionsTest : public ::testing::Test {
@@ -93,65 +92,66 @@ TEST_F(ConnectionsTest, WhoHasBeenTakingAResponseLongestMakesRoomForTheNext) {
   const auto a = place('a', Stage::kBusy);
   auto b = place('b', Stage::kBusy);
   const auto lent = place('l', Stage::kSending);
-  EXPECT_EQ(a->reserve_response(50, kMost).room, Room::kTaken);
-  EXPECT_EQ(b->reserve_response(50, kMost).room, Room::kTaken);
+  EXPECT_TRUE(a->reserve_response(50, kMost));
+  EXPECT_TRUE(b->reserve_response(50, kMost));
   EXPECT_EQ(all_.response_bytes(), 100u);
   b->enter(Stage::kSending);
   a->enter(Stage::kSending);
   const auto c = place('c', Stage::kBusy);
-  const auto first = c->reserve_response(30, kMost);
-  EXPECT_EQ(first.room, Room::kSoon) << "its memory is there until it has gone";
-  EXPECT_EQ(first.ended, 1u);
+  EXPECT_FALSE(c->reserve_response(30, kMost));
+  EXPECT_EQ(told_, "") << "that alone ends no one";
+  EXPECT_EQ(c->make_room(30, kMost), 1u);
   EXPECT_EQ(told_, "b") << "whoever holds nothing stays";
-  const auto second = c->reserve_response(30, kMost);
-  EXPECT_EQ(second.room, Room::kSoon);
-  EXPECT_EQ(second.ended, 0u) << "enough are to go";
+  EXPECT_FALSE(c->reserve_response(30, kMost)) << "its memory is there until it has gone";
+  EXPECT_EQ(c->make_room(30, kMost), 0u) << "enough are to go";
   EXPECT_EQ(all_.response_bytes(), 100u);
   b.reset();
   EXPECT_EQ(all_.response_bytes(), 50u);
-  EXPECT_EQ(c->reserve_response(30, kMost).room, Room::kTaken);
+  EXPECT_TRUE(c->reserve_response(30, kMost));
   EXPECT_EQ(all_.response_bytes(), 80u);
   const auto d = place('d', Stage::kBusy);
-  EXPECT_EQ(d->reserve_response(20, kMost).room, Room::kTaken);
+  EXPECT_TRUE(d->reserve_response(20, kMost));
   EXPECT_EQ(told_, "b");
 }
 
 TEST_F(ConnectionsTest, WhoTakesSomeMoreOfAResponseGoesAfterWhoDoesNot) {
   const auto a = place('a', Stage::kBusy), b = place('b', Stage::kBusy);
-  EXPECT_EQ(a->reserve_response(50, 100).room, Room::kTaken);
-  EXPECT_EQ(b->reserve_response(50, 100).room, Room::kTaken);
+  EXPECT_TRUE(a->reserve_response(50, 100));
+  EXPECT_TRUE(b->reserve_response(50, 100));
   a->enter(Stage::kSending);
   b->enter(Stage::kSending);
   a->note_progress();
   const auto c = place('c', Stage::kBusy);
   c->note_progress();  // of nothing
-  EXPECT_EQ(c->reserve_response(10, 100).room, Room::kSoon);
+  EXPECT_EQ(c->make_room(10, 100), 1u);
   EXPECT_EQ(told_, "b");
   b->note_progress();  // too late
-  EXPECT_EQ(c->reserve_response(60, 100).ended, 1u);
+  EXPECT_EQ(c->make_room(60, 100), 1u);
   EXPECT_EQ(told_, "ba");
-  EXPECT_EQ(a->reserve_response(1, 100).room, Room::kGone);
+  EXPECT_FALSE(a->reserve_response(1, 1000)) << "it is to go";
+  EXPECT_EQ(a->make_room(1, 100), 0u);
 }
 
 TEST_F(ConnectionsTest, NobodyGoesForAResponseThatHasNoRoomNevertheless) {
   constexpr uint64_t kMost = 100;
   const auto making = place('m', Stage::kBusy);
   const auto sending = place('s', Stage::kBusy);
-  EXPECT_EQ(making->reserve_response(60, kMost).room, Room::kTaken);
-  EXPECT_EQ(sending->reserve_response(40, kMost).room, Room::kTaken);
+  EXPECT_TRUE(making->reserve_response(60, kMost));
+  EXPECT_TRUE(sending->reserve_response(40, kMost));
   sending->enter(Stage::kSending);
   const auto next = place('n', Stage::kBusy);
-  EXPECT_EQ(next->reserve_response(41, kMost).room, Room::kNone);
+  EXPECT_FALSE(next->reserve_response(41, kMost));
+  EXPECT_EQ(next->make_room(41, kMost), std::nullopt);
   EXPECT_EQ(told_, "");
   EXPECT_EQ(all_.response_bytes(), 100u);
   making->release_response();
   EXPECT_EQ(all_.response_bytes(), 40u);
-  EXPECT_EQ(next->reserve_response(41, kMost).room, Room::kTaken);
+  EXPECT_TRUE(next->reserve_response(41, kMost));
 }
 
 TEST_F(ConnectionsTest, AResponseHoldsMemoryUntilItsConnectionHasGone) {
   auto a = place('a', Stage::kBusy);
-  EXPECT_EQ(a->reserve_response(50, 100).room, Room::kTaken);
+  EXPECT_TRUE(a->reserve_response(50, 100));
   a->enter(Stage::kSending);
   EXPECT_TRUE(all_.end_oldest());
   EXPECT_EQ(all_.response_bytes(), 50u);
@@ -162,14 +162,14 @@ TEST_F(ConnectionsTest, AResponseHoldsMemoryUntilItsConnectionHasGone) {
   // Stages come and go, and the sums with them.
   const auto b = place('b', Stage::kSending);
   b->enter(Stage::kBusy);
-  EXPECT_EQ(b->reserve_response(100, 100).room, Room::kTaken);
+  EXPECT_TRUE(b->reserve_response(100, 100));
   b->enter(Stage::kSending);
   b->enter(Stage::kBusy);
   const auto c = place('c', Stage::kBusy);
-  EXPECT_EQ(c->reserve_response(1, 100).room, Room::kNone) << "nobody is sending";
+  EXPECT_EQ(c->make_room(1, 100), std::nullopt) << "nobody is sending";
   b->enter(Stage::kSending);
   b->release_response();
-  EXPECT_EQ(c->reserve_response(100, 100).room, Room::kTaken);
+  EXPECT_TRUE(c->reserve_response(100, 100));
 }
 
 TEST_F(ConnectionsTest, EndsThoseThatAreSentMemoryWhichIsWantedBack) {

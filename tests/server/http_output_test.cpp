@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "host/server/http/output.h"
+#include "host/server/http/response.h"
 
 namespace blindfuse::http {
 namespace {

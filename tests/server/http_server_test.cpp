@@ -205,8 +205,7 @@ TEST_F(HttpServerTest, AnswersAClientThatHasFinishedSending) {
   EXPECT_TRUE(client.is_closed());
 }
 
-// A client that has closed its side while its queries wait counts as gone; queries that the engine
-// has begun with cannot be withdrawn.
+// A client that has closed its side while its queries wait counts as gone.
 TEST_F(HttpServerTest, DropsQueriesOfClientsThatLeave) {
   start();
   control_->hold();
@@ -227,6 +226,21 @@ TEST_F(HttpServerTest, DropsQueriesOfClientsThatLeave) {
   EXPECT_EQ(clients[1]->receive().body, expected_response(random_query(3)));
   EXPECT_EQ(clients[3]->receive().body, expected_response(random_query(5)));
   EXPECT_EQ(control_->batches, (std::vector<size_t>{1, 2}));
+}
+
+// The engine ends the batch that it has begun with, and computes no other for this client.
+TEST_F(HttpServerTest, DropsTheRestOfARequestWhoseClientLeaves) {
+  start(default_options(), {.batch_max = 1, .queue_max = 8});
+  control_->hold();
+  LoopbackClient leaving(url());
+  const std::string query = pack(random_query(1), kQueryBits);
+  leaving.send(binary_request(query + query + query));
+  control_->wait_for_batches(1);
+  leaving.close();
+  while (metric("blindfuse_queries_total{outcome=\"abandoned\"}") < 3) std::this_thread::yield();
+  control_->release();
+  expect_healthy();
+  EXPECT_EQ(control_->batches, (std::vector<size_t>{1, 1}));
 }
 
 TEST_F(HttpServerTest, TellsThoseWhoWaitedTooLong) {

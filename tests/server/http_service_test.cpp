@@ -42,19 +42,42 @@ class EchoHandler final : public Handler {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  std::unique_ptr<Exchange> begin(RequestHead head, const std::string&) override {
-    return std::make_unique<Echo>(*this, std::move(head));
+  Awaitable<Response> answer(Connection& client) override {
+    const RequestHead& head = client.head();
+    std::string text;
+    if (head.method == "POST" && head.path != "/refuse") {
+      try {
+        const uint64_t most = head.path == "/large" ? 64 << 20 : 1000;
+        const auto body = co_await client.read_body(most, kMost);
+        text.assign(body.begin(), body.end());
+      } catch (const Error& error) {
+        Response refusal{.status = error.status(),
+                         .text = std::to_string(client.body_bytes()) + " bytes came"};
+        co_return refusal;
+      }
+      const std::function<void()> check = [] {};
+      const uint64_t size = text.size();
+      co_await client.reserve_response(size, kMost, check);
+      client.release_body();
+    }
+    if (head.path == "/later") {
+      const auto done = std::make_shared<std::atomic<bool>>(false);
+      start_work(done, client.waker());
+      const std::function<bool()> is_done = [&] {
+        ++looks_;
+        return done->load();
+      };
+      const auto deadline = Clock::now() + std::chrono::hours(1);
+      co_await client.wait_until(is_done, deadline);
+    }
+    if (head.path == "/held") hold_this_thread();
+    Response response{.text = head.method + " " + head.path + " " + text};
+    if (head.path == "/empty") response = {.status = 204};
+    if (head.path == "/same") response = {.status = 304, .headers = {{"ETag", "\"x\""}}};
+    co_return response;
   }
   Response refuse(const Error& error, const std::string&) override {
     return {.status = error.status(), .text = error.what()};
-  }
-  uint64_t all_bodies_bytes_max() const override { return 1 << 20; }
-  uint64_t all_responses_bytes_max() const override { return 1 << 20; }
-  void on_connection_opened() override { ++open_; }
-  void on_connection_closed() override { --open_; }
-  void on_sent(uint64_t bytes) override { sent_ += bytes; }
-  void on_cut(Cut why, size_t count) override {
-    if (why == Cut::kRequestMemory) bodies_cut_ += count;
   }
 
   void let_go() {
@@ -66,61 +89,20 @@ class EchoHandler final : public Handler {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return begun_ == count; });
   }
-  int open() const { return open_; }
   // How often connections have looked for their answers.
   int looks() const { return looks_; }
-  uint64_t sent() const { return sent_; }
-  // Bodies that were given up because all of them had too many bytes.
-  uint64_t bodies_cut() const { return bodies_cut_; }
 
  private:
-  class Echo final : public Exchange {
-   public:
-    Echo(EchoHandler& handler, RequestHead head) : handler_(handler), head_(std::move(head)) {}
+  static constexpr uint64_t kMost = 1 << 20;  // of all bodies, and of all responses
 
-    std::optional<uint64_t> body_bytes_max() const override {
-      if (head_.method != "POST" || head_.path == "/refuse") return std::nullopt;
-      return head_.path == "/large" ? 64 << 20 : 1000;
-    }
-    uint64_t take_body(std::span<char> body) override {
-      text_->assign(body.begin(), body.end());
-      return text_->size();
-    }
-    std::optional<Clock::time_point> start(std::function<void()> on_done) override {
-      if (head_.path != "/later") return std::nullopt;
-      const std::lock_guard lock(handler_.mutex_);
-      handler_.threads_.emplace_back(
-          [&handler = handler_, done = done_, on_done = std::move(on_done)] {
-            std::unique_lock held(handler.mutex_);
-            ++handler.begun_;
-            handler.changed_.notify_all();
-            handler.changed_.wait(held, [&] { return handler.is_let_go_; });
-            *done = true;
-            held.unlock();
-            on_done();
-          });
-      return Clock::now() + std::chrono::hours(1);
-    }
-    bool is_done() const override {
-      ++handler_.looks_;
-      return *done_;
-    }
-    Response respond() override {
-      if (head_.path == "/held") handler_.hold_this_thread();
-      if (head_.path == "/empty") return {.status = 204};
-      if (head_.path == "/same") return {.status = 304, .headers = {{"ETag", "\"x\""}}};
-      return {.text = head_.method + " " + head_.path + " " + *text_};
-    }
-    Response refuse(const Error& error, uint64_t body_bytes) override {
-      return {.status = error.status(), .text = std::to_string(body_bytes) + " bytes came"};
-    }
-
-   private:
-    EchoHandler& handler_;
-    const RequestHead head_;
-    const std::shared_ptr<std::string> text_ = std::make_shared<std::string>();
-    const std::shared_ptr<std::atomic<bool>> done_ = std::make_shared<std::atomic<bool>>(false);
-  };
+  void start_work(const std::shared_ptr<std::atomic<bool>>& done, std::function<void()> on_done) {
+    const std::lock_guard lock(mutex_);
+    threads_.emplace_back([this, done, on_done = std::move(on_done)] {
+      hold_this_thread();
+      *done = true;
+      on_done();
+    });
+  }
 
   void hold_this_thread() {
     std::unique_lock held(mutex_);
@@ -134,10 +116,7 @@ class EchoHandler final : public Handler {
   bool is_let_go_ = false;
   int begun_ = 0;
   std::vector<std::thread> threads_;
-  std::atomic<int> open_ = 0;
   std::atomic<int> looks_ = 0;
-  std::atomic<uint64_t> sent_ = 0;
-  std::atomic<uint64_t> bodies_cut_ = 0;
 };
 
 class HttpService : public ::testing::Test {
@@ -295,15 +274,15 @@ TEST_F(HttpService, LetsTheServiceSayWhatIsWrong) {
   EXPECT_TRUE(unread.is_closed()) << "nobody takes it for a request";
 }
 
-TEST_F(HttpService, TellsTheServiceOfItsConnections) {
+TEST_F(HttpService, CountsItsConnectionsAndBytes) {
   {
     LoopbackClient client(server_.url());
     EXPECT_EQ(client.ask(get_request("/j")).status, 200);
-    EXPECT_EQ(handler_.open(), 1);
+    EXPECT_EQ(server_.load().connections, 1u);
   }
   server_.stop();
-  EXPECT_EQ(handler_.open(), 0);
-  EXPECT_GT(handler_.sent(), 30u);
+  EXPECT_EQ(server_.load().connections, 0u);
+  EXPECT_GT(server_.load().sent_bytes, 30u);
 }
 
 // The state of a thread of this process, as the system has it: S while it waits.
@@ -403,12 +382,12 @@ TEST_P(EndlessBody, LetsOthersGoOnAndHasALimit) {
   const std::string request = "GET /now HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
   ASSERT_EQ(write(client.get(), request.data(), request.size()),
             static_cast<ssize_t>(request.size()));
-  while (handler_.sent() == 0 && io_.run_one() > 0) {
+  while (context_.sent_bytes == 0 && io_.run_one() > 0) {
   }
   EXPECT_GT(bytes_read, 0u);
   EXPECT_LT(bytes_read, 1u << 20) << "before another client was answered";
   io_.run();
-  EXPECT_EQ(handler_.bodies_cut(), 1u);
+  EXPECT_EQ(context_.load().cuts[static_cast<size_t>(Cut::kRequestMemory)], 1u);
   EXPECT_LT(bytes_read, EndlessChannel::kBytesMax) << "bodies may have 1 MiB";
 }
 

@@ -1,11 +1,9 @@
-#include "host/server/http/listen_address.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <string>
 
-#include "host/server/http/client_address.h"
 #include "host/server/http/listening_socket.h"
 #include "src/base/errors.h"
 

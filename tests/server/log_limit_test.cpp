@@ -1,4 +1,4 @@
-#include "host/server/http/log_limit.h"
+#include "host/server/http/connection.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@ namespace {
 TEST(LogLimit, CountsWhatIsLeftOut) {
   using std::chrono::seconds;
   LogLimit limit(seconds(60));
-  const LogLimit::Clock::time_point start{};
+  const Clock::time_point start{};
   EXPECT_EQ(limit.count(start), 1u);
   EXPECT_EQ(limit.count(start), std::nullopt);
   EXPECT_EQ(limit.count(start + seconds(59)), std::nullopt);

@@ -1,5 +1,5 @@
 // The document against the server that it describes, both ways round.
-#include "host/server/routes/openapi.h"
+#include "host/server/routes/api.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

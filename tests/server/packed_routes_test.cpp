@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "host/server/database_server.h"
-#include "host/server/routes/query_route.h"
 #include "src/base/base64.h"
 #include "tests/server/loopback_client.h"
 #include "tests/server/packed_database.h"

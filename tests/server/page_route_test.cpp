@@ -1,11 +1,10 @@
 // The page for browsers, over HTTP: what each file is sent with. The files are the test's own, so
 // that this holds with and without a built client.
-#include "host/server/routes/page_route.h"
+#include "host/server/routes/page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "host/server/routes/page_files.h"
 #include "src/base/hex.h"
 #include "src/protocol/sha256.h"
 #include "tests/publish/builder_testing.h"

@@ -1,4 +1,4 @@
-#include "host/server/routes/part_selection.h"
+#include "host/server/routes/downloads.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,4 @@
 // Private look-ups over HTTP, and everything that a body can have wrong.
-#include "host/server/routes/query_route.h"
-
 #include <gtest/gtest.h>
 
 #include "tests/publish/builder_testing.h"

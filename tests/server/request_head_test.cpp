@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/server/http/error.h"
+#include "host/server/http/response.h"
 
 namespace blindfuse::http {
 namespace {

@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "host/server/database_server.h"
-#include "host/server/serving/server_state.h"
 #include "src/base/base64.h"
 #include "tests/server/loopback_client.h"
 #include "tests/server/tiny_database.h"
@@ -44,7 +43,7 @@ class RunningServer : public ::testing::Test {
                                                options, std::move(tls));
   }
 
-  std::string metrics_text() { return metrics_->text(state_of(*epochs_)); }
+  std::string metrics_text() { return metrics_->text(*epochs_); }
   // The value of a metric, by its name with its labels; -1 when there is none.
   double metric(const std::string& name) {
     std::istringstream lines(metrics_text());

@@ -273,19 +273,6 @@ TEST_F(ServeCommand, HasAnAdminListenerThatAnswersWhileItStops) {
   EXPECT_FALSE(std::filesystem::exists(path("admin")));
 }
 
-TEST_F(ServeCommand, TakesTheFormerNameOfTheAdminListener) {
-  const std::string socket = "unix:" + path("admin");
-  const auto program = serve({path("words"), "--listen", "127.0.0.1:0", "--ready-file",
-                              path("ready"), "--metrics-listen", socket});
-  wait_for_url(*program);
-  EXPECT_THAT(log(), testing::HasSubstr("--admin-listen takes its place"));
-  EXPECT_EQ(LoopbackClient(socket).ask(get_request("/metrics")).status, 200);
-  EXPECT_EQ(LoopbackClient(socket).ask(get_request("/drain")).status, 403) << "it was for reading";
-  const auto both = serve({path("words"), "--metrics-listen", socket, "--admin-listen", socket});
-  EXPECT_EQ(both->wait(), 2);
-  EXPECT_THAT(log(), testing::HasSubstr("give the latter alone"));
-}
-
 TEST_F(ServeCommand, RefusesAPortInUse) {
   http::ListeningSocket taken({"127.0.0.1", 0});
   taken.listen();

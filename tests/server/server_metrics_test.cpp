@@ -92,10 +92,11 @@ TEST_F(Metrics, AreThereFromTheBeginning) {
 }
 
 TEST_F(Metrics, TellOfADeviceThatIsSetAside) {
+  const ServedEpochs epochs(tiny_epoch());
   ServerMetrics metrics;
-  EXPECT_EQ(parse(metrics.text({})).at("blindfuse_gpu_set_aside"), 0);
+  EXPECT_EQ(parse(metrics.text(epochs)).at("blindfuse_gpu_set_aside"), 0);
   metrics.set_device_set_aside(true);
-  EXPECT_EQ(parse(metrics.text({})).at("blindfuse_gpu_set_aside"), 1);
+  EXPECT_EQ(parse(metrics.text(epochs)).at("blindfuse_gpu_set_aside"), 1);
 }
 
 TEST_F(Metrics, CountRequestsAndTheirBytes) {

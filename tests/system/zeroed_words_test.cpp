@@ -1,4 +1,4 @@
-#include "host/system/zeroed_words.h"
+#include "host/system/memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

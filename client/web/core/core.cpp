@@ -48,8 +48,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/key_copies.h"
-#include "client/keys_at_once.h"
+#include "client/look_up.h"
 #include "client/secret.h"
 #include "client/session.h"
 #include "client/url.h"
@@ -107,11 +106,14 @@ class Core {
       return json::object();
     }
     if (op == "beginLookUp") return begin_look_up(request, keys);
-    if (op == "ask") return {{"queriesLeft", session_->ask(request.at("count"))}};
     if (op == "endLookUp") return end_look_up(bytes);
     if (op == "dropLookUp") {
-      drop_look_up();
+      begun_.reset();
       return json::object();
+    }
+    if (op == "ask") {
+      if (!begun_) throw std::logic_error("beginLookUp comes first");
+      return {{"queriesLeft", begun_->look_up.ask(request.at("count"))}};
     }
     if (op == "beginPrepare") return begin_prepare(request.at("count"), bytes);
     if (op == "dropPrepare") {
@@ -161,6 +163,20 @@ class Core {
   size_t prepared_count() const { return session_ ? session_->prepared_count() : 0; }
 
  private:
+  // A look-up that has begun, and its keys.
+  struct Begun {
+    Begun(Session& session, KeyCopies all, size_t taken)
+        : keys(std::move(all)), views(taken), look_up(session, views_of_keys()) {}
+    std::span<const std::string_view> views_of_keys() {
+      std::copy_n(keys.span().begin(), views.size(), views.span().begin());
+      return views.span();
+    }
+
+    const KeyCopies keys;
+    SecretBuffer<std::string_view> views;
+    LookUp look_up;
+  };
+
   static json info_of(const ParsedManifest& parsed) {
     const Layout& layout = parsed.manifest.layout;
     return {{"epoch", parsed.epoch},
@@ -199,6 +215,7 @@ class Core {
       tell(progress);
       return true;
     };
+    begun_.reset();
     auto transport = std::make_unique<WebTransport>(url, given("apiKey").value_or(""), last_);
     session_ = std::make_unique<Session>(std::move(transport), url.text(), std::move(options),
                                          fill_from_system, HintFiles::kInMemory);
@@ -282,24 +299,21 @@ class Core {
   }
 
   json begin_look_up(const json& request, std::span<const uint8_t> bytes_of_keys) {
-    drop_look_up();
-    keys_.emplace(keys_of(request, bytes_of_keys));
-    session_->check_keys(keys_->span());
+    begun_.reset();
+    KeyCopies keys = keys_of(request, bytes_of_keys);
+    const DatabaseDescription& database = session_->database();
+    for (const std::string& key : keys.span()) database.check(key);
     const size_t taken = static_cast<size_t>(
-        std::min<uint64_t>(keys_->span().size(), keys_at_once(session_->database().layout())));
+        std::min<uint64_t>(keys.span().size(), keys_at_once(database.layout())));
     last_.keep_bodies = request.at("inspect");
-    const size_t left = session_->begin_look_up(keys_->span().first(taken));
-    return {{"taken", taken}, {"queriesLeft", left}};
-  }
-
-  void drop_look_up() {
-    session_->drop_look_up();
-    keys_.reset();
+    begun_ = std::make_unique<Begun>(*session_, std::move(keys), taken);
+    return {{"taken", taken}, {"queriesLeft", begun_->look_up.queries_left()}};
   }
 
   json end_look_up(std::vector<uint8_t>& bytes) {
-    const std::optional<KeyCopies> keys = std::exchange(keys_, std::nullopt);  // wiped in any case
-    const std::vector<Answer> answers = session_->end_look_up();
+    const std::unique_ptr<Begun> ended = std::move(begun_);  // wiped in any case
+    if (!ended) throw std::logic_error("beginLookUp comes first");
+    const std::vector<Answer> answers = std::move(ended->look_up).decode();
     size_t bytes_max = last_.query.size() + last_.response.size();
     for (const Answer& answer : answers) bytes_max += answer.value ? answer.value->size() : 0;
     bytes.reserve(bytes_max);  // growing would leave copies in memory
@@ -339,7 +353,7 @@ class Core {
   LastExchange last_;  // outlives the client's transport
   json info_;
   std::unique_ptr<Session> session_;
-  std::optional<KeyCopies> keys_;  // of a look-up that has begun
+  std::unique_ptr<Begun> begun_;
   std::optional<Preparation> preparation_;
   steady_clock::time_point begun_at_;
   ClientStage told_stage_ = ClientStage::kWaitingForLock;

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "client/panel_product.h"
+#include "client/secret_product.h"
 #include "src/base/errors.h"
 #include "src/system/random.h"
 

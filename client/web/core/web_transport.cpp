@@ -3,20 +3,11 @@
 #include <blindfuse/errors.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace blindfuse::web {
 namespace {
 
 constexpr uint64_t kPieceBytes = uint64_t{2} << 20;
-
-std::optional<uint64_t> number_in(std::string_view text) {
-  uint64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return number;
-}
 
 // Of "bytes 0-99/1234".
 std::optional<uint64_t> total_in(std::string_view content_range) {
@@ -24,8 +15,6 @@ std::optional<uint64_t> total_in(std::string_view content_range) {
   if (slash == std::string_view::npos) return std::nullopt;
   return number_in(content_range.substr(slash + 1));
 }
-
-bool succeeded(int status) { return status == 200 || status == 206; }
 
 HttpReply head_of(const ExchangeReply& reply) {
   HttpReply head;

@@ -12,7 +12,7 @@ namespace blindfuse {
 // Coefficients of a polynomial, and its points: 2048.
 constexpr uint32_t kRingWords = static_cast<uint32_t>(ring::kDimension);
 
-// The tables of an NTT modulo a prime (src/arithmetic/ring/twiddles.h). cuda/packing/device_ntt.h
+// The tables of an NTT modulo a prime (src/arithmetic/ring/ntt.h). cuda/packing/device_ntt.h
 // owns them.
 struct NttView {
   // 2048 each, aligned to 8 bytes.

@@ -271,7 +271,7 @@ void sum(const BatchSumArgs& args) { Group(args).add_up(); }
 
 }  // namespace
 
-// From where on: docs/BENCHMARKS_DETAILS.md.
+// From where on: bench/results/NOTEBOOK.md.
 const BatchSums kAmxBatchSums = {.products_min = 128,
                                  .tables_max = 16,
                                  .queries_together = kTogether,

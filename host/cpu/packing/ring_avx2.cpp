@@ -103,7 +103,7 @@ struct Avx2 {
 //
 // Roofline: four products take four instructions, a vpmuludq, two vpaddq and a vpsrlq. If the
 // table's words were cut to 16 bits, so that sums of products fit 64 bits, two vpmuludq and two
-// vpaddq would take their place; on a Zen 3 these are slower (docs/BENCHMARKS_DETAILS.md).
+// vpaddq would take their place; on a Zen 3 these are slower (bench/results/NOTEBOOK.md).
 class GroupSums {
  public:
   static constexpr size_t kQueriesMax = 36;

@@ -110,7 +110,7 @@ struct Sums {
 };
 
 // A table is asked for 32 lines before it is used, which no processor does by itself across pages:
-// a tenth faster for one query (docs/BENCHMARKS_DETAILS.md). A prefetch after its end touches
+// a tenth faster for one query (bench/results/NOTEBOOK.md). A prefetch after its end touches
 // nothing.
 constexpr size_t kAheadWords = 32 * kPointsTogether;
 

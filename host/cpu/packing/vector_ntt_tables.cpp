@@ -1,6 +1,6 @@
 #include "host/cpu/packing/vector_ntt_tables.h"
 
-#include "src/arithmetic/ring/twiddles.h"
+#include "src/arithmetic/ring/ntt.h"
 
 namespace blindfuse {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "host/cpu/pipelines/slot_words.h"
 #include "src/arithmetic/bit_sequence.h"
 
 namespace blindfuse {

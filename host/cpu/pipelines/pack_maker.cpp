@@ -4,7 +4,7 @@
 
 #include "host/cpu/packing/hint_polynomials.h"
 #include "host/cpu/packing/packing_table_builder.h"
-#include "host/system/zeroed_words.h"
+#include "host/system/memory.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {

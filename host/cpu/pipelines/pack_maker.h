@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "src/engine/pack_maker.h"
+#include "src/engine/engine_maker.h"
 
 namespace blindfuse {
 

@@ -5,7 +5,7 @@
 
 #include "host/cpu/packing/batch_packer.h"
 #include "host/cpu/packing/packing_keys.h"
-#include "host/cpu/pipelines/slot_words.h"
+#include "host/cpu/pipelines/answer_pipeline.h"
 #include "host/system/worker_threads.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/ring/modulus_switch.h"

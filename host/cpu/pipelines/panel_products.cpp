@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "host/system/zeroed_words.h"
+#include "host/system/memory.h"
 
 namespace blindfuse {
 namespace {

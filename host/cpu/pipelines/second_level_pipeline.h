@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "src/arithmetic/second_level_spec.h"
-#include "src/engine/answer_pipeline.h"
+#include "src/engine/engine.h"
 
 namespace blindfuse {
 

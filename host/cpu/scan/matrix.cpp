@@ -14,7 +14,7 @@ constexpr const char* kWhat = "the matrix";
 }  // namespace
 
 uint64_t Matrix::usual_slab_columns(uint64_t row_count, uint64_t column_count) {
-  // Many huge pages; and, of a block of rows, 1.5 MB at a time (docs/BENCHMARKS_DETAILS.md).
+  // Many huge pages; and, of a block of rows, 1.5 MB at a time (bench/results/NOTEBOOK.md).
   constexpr uint64_t kBytesMin = 64 << 20;
   constexpr uint64_t kColumnsMin = 512;
   const uint64_t least = std::max(kColumnsMin, kBytesMin / std::max<uint64_t>(row_count, 1));

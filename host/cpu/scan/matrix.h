@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "src/engine/batches.h"
+#include "src/engine/engine.h"
 
 namespace blindfuse {
 

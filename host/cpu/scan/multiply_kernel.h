@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "host/cpu/scan/matrix.h"
 
@@ -67,5 +68,13 @@ extern const MultiplyKernel kMultiplyAvxVnni;
 extern const MultiplyKernel kMultiplyAvx512Vnni;
 extern const MultiplyKernel kMultiplyAmx;
 extern const MultiplyKernel kMultiplyNeonDotprod;
+
+// Chooses the kernel for a machine.
+// The kernels that this processor runs, the best guess first.
+std::vector<const MultiplyKernel*> usable_kernels();
+
+// The kernel of this name or, for "", the one that is fastest here: at the first call, each is
+// timed for less than a millisecond. Throws UsageError for a name that is not usable.
+const MultiplyKernel& choose_kernel(std::string_view name);
 
 }  // namespace blindfuse

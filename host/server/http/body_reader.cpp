@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "host/server/http/error.h"
+#include "host/server/http/response.h"
 
 namespace blindfuse::http {
 namespace {

@@ -3,6 +3,9 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstring>
+
+#include "host/server/http/request_head.h"
 
 namespace blindfuse::http {
 namespace {
@@ -42,6 +45,22 @@ class PlainChannel final : public Channel {
 
 std::unique_ptr<Channel> make_plain_channel(FileDescriptor socket) {
   return std::make_unique<PlainChannel>(std::move(socket));
+}
+
+Channel::Status Input::receive(Channel& channel) {
+  if (!memory_) memory_ = std::make_unique_for_overwrite<char[]>(kHeadBytesMax);
+  std::memmove(memory_.get(), memory_.get() + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+  const auto [status, count] = channel.read(std::span(memory_.get(), kHeadBytesMax).subspan(end_));
+  end_ += count;
+  return status;
+}
+
+void Input::release_if_empty() {
+  if (!is_empty()) return;
+  memory_.reset();
+  clear();
 }
 
 }  // namespace blindfuse::http

@@ -27,20 +27,23 @@ std::chrono::seconds time_for(uint64_t bytes) {
 
 }  // namespace
 
+Load Context::load() const {
+  Load load{connections.open_count(), connections.body_bytes(), connections.response_bytes(),
+            sent_bytes};
+  std::ranges::copy(cuts, load.cuts.begin());
+  return load;
+}
+
 Connection::Connection(asio::any_io_executor strand, std::unique_ptr<Channel> channel,
                        std::string peer, Context& context)
     : context_(context),
       strand_(strand),
       channel_(std::move(channel)),
       peer_(std::move(peer)),
-      waiter_(std::make_shared<SocketWaiter>(std::move(strand), channel_->fd())) {
-  context_.handler.on_connection_opened();
-}
+      waiter_(std::make_shared<SocketWaiter>(std::move(strand), channel_->fd())) {}
 
-Connection::~Connection() {
-  waiter_->close();  // before the channel closes the socket, if it never served
-  context_.handler.on_connection_closed();
-}
+// Before the channel closes the socket, if it never served.
+Connection::~Connection() { waiter_->close(); }
 
 // what(connection), on its strand. The caller holds the connection meanwhile, and with it all that
 // the strand belongs to.
@@ -59,7 +62,7 @@ void Connection::spawn(std::shared_ptr<Connection> connection) {
       connection->strand_, [connection] { return connection->serve(); }, asio::detached);
 }
 
-Connection::Awaitable<void> Connection::serve() {
+Awaitable<void> Connection::serve() {
   // Requests that a client has sent ahead do not keep others waiting.
   constexpr unsigned kRequestsAtOnce = 16;
   const auto self = shared_from_this();
@@ -80,38 +83,32 @@ Connection::Awaitable<void> Connection::serve() {
 }
 
 // One request and its response. False when the connection is to end.
-Connection::Awaitable<bool> Connection::serve_request() {
-  std::optional<RequestHead> head;
-  std::optional<Error> error;
+Awaitable<bool> Connection::serve_request() {
+  Response response;
   try {
-    head = co_await read_head();
-  } catch (const Error& thrown) {
-    error = thrown;
-  }
-  if (error) {
+    if (!co_await read_head()) co_return false;
+    ++request_count_;
+    unread_ = head_->has_body();
+    body_bytes_ = 0;
+    left_by_ = Descriptor::wait_read;
+    response = co_await context_.handler.answer(*this);
+  } catch (const Error& error) {
     unread_ = true;
-    Response refusal = context_.handler.refuse(*error, peer_);
-    co_await send(nullptr, std::move(refusal), true);
+    response = context_.handler.refuse(error, peer_);
+  } catch (const ClientLeft&) {
     co_return false;
   }
-  if (!head) co_return false;
-  ++request_count_;
-  const std::unique_ptr<Exchange> exchange = context_.handler.begin(*head, peer_);
-  uint64_t body_bytes = 0;
-  unread_ = head->has_body();
-  if (exchange->body_bytes_max() && !co_await ask(*exchange, *head, error, body_bytes)) {
-    co_return false;
-  }
-  Response response = error ? exchange->refuse(*error, body_bytes) : exchange->respond();
-  const bool last = head->wants_close || head->chunked || unread_ || context_.stopping ||
-                    response.closes_connection ||
+  release_body();
+  const bool last = !head_ || head_->wants_close || head_->chunked || unread_ ||
+                    context_.stopping || response.closes_connection ||
                     request_count_ >= context_.options.requests_per_connection_max;
-  const bool sent = co_await send(&*head, std::move(response), last);
+  const bool sent = co_await send(std::move(response), last);
+  head_.reset();
   co_return sent && !last;
 }
 
-// The next head. Nothing when there will be none. Throws Error.
-Connection::Awaitable<std::optional<RequestHead>> Connection::read_head() {
+// Reads the next head. False when there will be none. Throws Error.
+Awaitable<bool> Connection::read_head() {
   const Timeouts& timeouts = context_.options.timeouts;
   // Not put off by what is not yet a byte of a request, as a TLS handshake, nor by every byte.
   const auto begun = Clock::now();
@@ -119,10 +116,11 @@ Connection::Awaitable<std::optional<RequestHead>> Connection::read_head() {
   std::optional<Clock::time_point> head_ends;
   for (;;) {
     if (!input_.is_empty()) {
-      if (auto head = parse_request_head(input_.bytes())) {
-        input_.consume(head->byte_count);
+      head_ = parse_request_head(input_.bytes());
+      if (head_) {
+        input_.consume(head_->byte_count);
         place_->enter(Connections::Stage::kBusy);
-        co_return head;
+        co_return true;
       }
       if (!head_ends) head_ends = Clock::now() + timeouts.head;
     } else {
@@ -132,80 +130,29 @@ Connection::Awaitable<std::optional<RequestHead>> Connection::read_head() {
     const Channel::Status status = input_.receive(*channel_);
     if (status == Channel::Status::kDone) {
       // One whose bytes keep it awake is never found waiting when its time is up.
-      if (head_ends && Clock::now() >= *head_ends) co_return std::nullopt;
+      if (head_ends && Clock::now() >= *head_ends) co_return false;
       continue;
     }
-    if (status == Channel::Status::kClosed) co_return std::nullopt;
+    if (status == Channel::Status::kClosed) co_return false;
     if (input_.is_empty()) {
-      if (context_.stopping) co_return std::nullopt;
+      if (context_.stopping) co_return false;
       input_.release_if_empty();
     } else {
       place_->enter(Connections::Stage::kHead);
     }
-    if (!co_await waiter_->wait_for(status, head_ends.value_or(silence_ends)))
-      co_return std::nullopt;
+    if (!co_await waiter_->wait_for(status, head_ends.value_or(silence_ends))) co_return false;
   }
 }
 
-// Reads the body and gives it to the exchange, and waits for its answer. An error is for the
-// client. False when the client has gone.
-Connection::Awaitable<bool> Connection::ask(Exchange& exchange, const RequestHead& head,
-                                            std::optional<Error>& error, uint64_t& body_bytes) {
-  std::optional<Clock::time_point> deadline;
-  const bool stays = co_await hand_over_body(exchange, head, error, body_bytes, deadline);
-  place_->set_body_bytes(0);  // which has gone by now
-  if (!stays || error || !deadline) co_return stays;
-  co_return co_await await_answer(exchange, head, *deadline);
-}
-
-// Reads the body, and starts the exchange's work with it. As ask(); without a deadline there is
-// nothing to wait for.
-Connection::Awaitable<bool> Connection::hand_over_body(Exchange& exchange, const RequestHead& head,
-                                                       std::optional<Error>& error,
-                                                       uint64_t& body_bytes,
-                                                       std::optional<Clock::time_point>& deadline) {
-  std::optional<BodyReader> body;
-  try {
-    body.emplace(head, *exchange.body_bytes_max());
-  } catch (const Error& thrown) {
-    error = thrown;
-  }
-  if (error) co_return true;
-  if (head.wants_continue && !head.is_http_1_0 && input_.is_empty()) {
-    if (!co_await write_continue()) co_return false;
-  }
-  try {
-    if (!co_await read_body(*body)) co_return false;
-  } catch (const Error& thrown) {
-    error = thrown;
-  }
-  body_bytes = body->byte_count();
-  if (error) co_return true;
-  unread_ = false;
-  // No connection is closed for a request that is refused anyway.
-  const uint64_t response_bytes = exchange.take_body(body->bytes());
-  switch (co_await reserve_response(exchange, response_bytes)) {
-    case Connections::Room::kTaken:
-      break;
-    case Connections::Room::kGone:
-      co_return false;
-    default:
-      error = Error(503, "the server has no memory left for responses; try again",
-                    {{"Retry-After", "1"}});
-      co_return true;
-  }
-  deadline = exchange.start([weak = weak_from_this()] {
-    post(weak.lock(), [](Connection& self) { self.waiter_->wake(); });
-  });
-  co_return true;
-}
-
-// False when the client is not to be answered. Throws Error.
-Connection::Awaitable<bool> Connection::read_body(BodyReader& body) {
+Awaitable<std::span<char>> Connection::read_body(uint64_t bytes_max, uint64_t all_max) {
   // Not all of a body at once, while others wait for this thread: as it was sent, since chunks of
   // one byte take longest.
   constexpr uint64_t kBytesAtOnce = 256 << 10;
   const Timeouts& timeouts = context_.options.timeouts;
+  BodyReader& body = body_.emplace(*head_, bytes_max);
+  if (head_->wants_continue && !head_->is_http_1_0 && input_.is_empty()) {
+    co_await write_continue();
+  }
   const auto begun = Clock::now();
   auto progress = begun;
   uint64_t at_once = 0;
@@ -234,83 +181,97 @@ Connection::Awaitable<bool> Connection::read_body(BodyReader& body) {
     if (status != Channel::Status::kDone || at_once >= kBytesAtOnce) {
       at_once = 0;
       place_->set_body_bytes(body.byte_count());
-      bound_bodies();
+      bound_bodies(all_max);
       if (status == Channel::Status::kDone) {
         co_await waiter_->yield();
       } else {
         input_.release_if_empty();
         is_in_time = co_await waiter_->wait_for(status, deadline);
       }
-      if (waiter_->has_ended()) co_return false;
+      if (waiter_->has_ended()) throw ClientLeft();
     }
     if (!is_in_time) throw Error(408, "the body did not arrive in time");
   }
   place_->enter(Connections::Stage::kBusy);
   place_->set_body_bytes(body.byte_count());
-  co_return true;
+  unread_ = false;
+  co_return body.bytes();
 }
 
-Connection::Awaitable<Connections::Room> Connection::reserve_response(Exchange& exchange,
-                                                                      uint64_t bytes) {
-  const uint64_t bytes_max = context_.handler.all_responses_bytes_max();
-  for (;;) {
-    if (bytes == 0 || !exchange.wants_room()) co_return Connections::Room::kTaken;
-    const auto [room, ended] = place_->reserve_response(bytes, bytes_max);
-    for (size_t i = 0; i < ended; ++i) {
-      context_.handler.on_cut(Cut::kResponseMemory, 1);
+void Connection::release_body() {
+  if (!body_) return;
+  body_bytes_ = body_->byte_count();
+  body_.reset();
+  place_->set_body_bytes(0);
+}
+
+Awaitable<void> Connection::reserve_response(uint64_t bytes, uint64_t all_max,
+                                             const std::function<void()>& check) {
+  while (!place_->reserve_response(bytes, all_max)) {
+    check();
+    const std::optional<size_t> ended = place_->make_room(bytes, all_max);
+    if (!ended) {
+      throw Error(503, "the server has no memory left for responses; try again",
+                  {{"Retry-After", "1"}});
+    }
+    for (size_t i = 0; i < *ended; ++i) {
+      context_.note_cut(Cut::kResponseMemory);
       if (const auto count = context_.cut_responses.count()) {
         log_warning(
             "responses fill the {} bytes that they may hold: {} clients that stood still longest "
             "were cut off since this was said",
-            bytes_max, *count);
+            all_max, *count);
       }
     }
-    if (room != Connections::Room::kSoon) co_return room;
     co_await waiter_->yield();
-    if (waiter_->has_ended()) co_return Connections::Room::kGone;
+    if (waiter_->has_ended()) throw ClientLeft();
   }
 }
 
-// False when the client has gone meanwhile.
-Connection::Awaitable<bool> Connection::await_answer(Exchange& exchange, const RequestHead& head,
-                                                     Clock::time_point deadline) {
+std::function<void()> Connection::waker() {
+  return [weak = weak_from_this()] {
+    post(weak.lock(), [](Connection& self) { self.waiter_->wake(); });
+  };
+}
+
+Awaitable<bool> Connection::wait_until(const std::function<bool()>& is_done,
+                                       Clock::time_point deadline) {
   // A client that has sent the next request already is there; its leaving goes unnoticed.
-  auto what = Descriptor::wait_read;
   input_.release_if_empty();
-  while (!exchange.is_done()) {
-    switch (co_await waiter_->wait(what, deadline)) {
+  while (!is_done()) {
+    // Named: GCC 12 lays the frame out wrong if a coroutine without variables awaits in a
+    // condition.
+    const Woken woken = co_await waiter_->wait(left_by_, deadline);
+    switch (woken) {
       case Woken::kReady:
-        if (has_events(POLLHUP)) co_return false;
-        if (what == Descriptor::wait_error) {
+        if (has_events(POLLHUP)) throw ClientLeft();
+        if (left_by_ == Descriptor::wait_error) {
           discard_urgent_byte();
         } else if (has_events(POLLRDHUP)) {
           // The client has closed its sending side, or all of the connection: in the latter case
           // its system answers the interim response with a reset, an error to wait for. With TLS
           // the client's last record is unread then.
-          if (head.is_http_1_0) co_return false;
-          if (!co_await write_continue()) co_return false;
+          if (head_->is_http_1_0) throw ClientLeft();
+          co_await write_continue();
           place_->enter(Connections::Stage::kBusy);
-          what = Descriptor::wait_error;
+          left_by_ = Descriptor::wait_error;
         } else if (has_unread_bytes()) {
           // Otherwise the wait was ended by bytes that were read before it began.
-          what = Descriptor::wait_error;
+          left_by_ = Descriptor::wait_error;
         }
         break;
       case Woken::kOverdue:
-        if (exchange.give_up()) co_return true;
-        deadline = Clock::time_point::max();
-        break;
+        co_return false;
       case Woken::kInVain:
         break;
       case Woken::kEnded:
-        co_return false;
+        throw ClientLeft();
     }
   }
   co_return true;
 }
 
-Connection::Awaitable<bool> Connection::send(const RequestHead* head, Response response,
-                                             bool last) {
+Awaitable<bool> Connection::send(Response response, bool last) {
   const Options& options = context_.options;
   std::string lines = "Connection: close\r\n";
   if (!last) {
@@ -319,19 +280,21 @@ Connection::Awaitable<bool> Connection::send(const RequestHead* head, Response r
             ", max=" + std::to_string(options.requests_per_connection_max) + "\r\n";
   }
   std::string text = serialize_head(response, lines);
-  const bool head_only = head != nullptr && head->method == "HEAD";
+  const bool head_only = head_ && head_->method == "HEAD";
   Output output(std::move(text), std::move(response), head_only);
   co_return co_await write(std::move(output));
 }
 
 // A client that does not wait for it passes over it (RFC 9110, section 15.2.1).
-Connection::Awaitable<bool> Connection::write_continue() {
+// Throws ClientLeft.
+Awaitable<void> Connection::write_continue() {
   Output go_on("HTTP/1.1 100 Continue\r\n\r\n", Response{}, true);
-  co_return co_await write(std::move(go_on));
+  const bool stays = co_await write(std::move(go_on));
+  if (!stays) throw ClientLeft();
 }
 
 // False when the client does not take it.
-Connection::Awaitable<bool> Connection::write(Output output) {
+Awaitable<bool> Connection::write(Output output) {
   // Not all of a large download at once, while others wait for this thread.
   constexpr uint64_t kBytesAtOnce = 4 << 20;
   const Timeouts& timeouts = context_.options.timeouts;
@@ -351,11 +314,11 @@ Connection::Awaitable<bool> Connection::write(Output output) {
                                      progress + timeouts.standstill);
       stood_still = true;
       if (co_await waiter_->wait_for(status, deadline)) continue;
-      if (!waiter_->has_ended()) context_.handler.on_cut(Cut::kSlowReader, 1);
+      if (!waiter_->has_ended()) context_.note_cut(Cut::kSlowReader);
       co_return false;
     }
     output.advance(count);
-    context_.handler.on_sent(count);
+    context_.sent_bytes += count;
     progress = Clock::now();
     if (std::exchange(stood_still, false)) place_->note_progress();
     at_once += count;
@@ -382,7 +345,7 @@ Channel::Result Connection::write_some(const Output& output) {
 
 // Sends nothing more, and throws away what still comes: closing a socket that has unread bytes
 // tells the client of an error instead of what was written last.
-Connection::Awaitable<void> Connection::linger() {
+Awaitable<void> Connection::linger() {
   channel_->finish_writing();
   place_->enter(Connections::Stage::kQuiet);
   const auto deadline = Clock::now() + context_.options.timeouts.linger;
@@ -417,17 +380,15 @@ bool Connection::has_events(short events) const {
 
 // A client that has nearly sent a long body, and then sends no more, holds its memory until its
 // time is up. Those who come with a body now have theirs in a moment.
-void Connection::bound_bodies() {
+void Connection::bound_bodies(uint64_t all_max) {
   Connections& all = context_.connections;
-  if (all.body_bytes() == 0) return;
-  const uint64_t bytes_max = context_.handler.all_bodies_bytes_max();
-  while (all.body_bytes() > bytes_max && all.end_oldest_body()) {
-    context_.handler.on_cut(Cut::kRequestMemory, 1);
+  while (all.body_bytes() > all_max && all.end_oldest_body()) {
+    context_.note_cut(Cut::kRequestMemory);
     if (const auto count = context_.given_up_bodies.count()) {
       log_warning(
           "bodies that are arriving hold more than {} bytes: {} that took longest were given up "
           "since this was said",
-          bytes_max, *count);
+          all_max, *count);
     }
   }
 }

@@ -40,24 +40,27 @@ void Connections::Place::set_body_bytes(uint64_t bytes) {
   silent_since_ = all_.moves_++;
 }
 
-Connections::Reservation Connections::Place::reserve_response(uint64_t bytes, uint64_t all_max) {
+bool Connections::Place::reserve_response(uint64_t bytes, uint64_t all_max) {
+  const std::lock_guard lock(all_.mutex_);
+  if (left_ || all_.response_bytes_ + bytes > all_max) return false;
+  response_bytes_ = bytes;
+  all_.response_bytes_ += bytes;
+  return true;
+}
+
+std::optional<size_t> Connections::Place::make_room(uint64_t bytes, uint64_t all_max) {
   std::vector<Tell> ended;
   {
     const std::lock_guard lock(all_.mutex_);
-    if (left_) return {Room::kGone};
-    if (all_.response_bytes_ + bytes <= all_max) {
-      response_bytes_ = bytes;
-      all_.response_bytes_ += bytes;
-      return {};
-    }
+    if (left_) return 0;  // it ends itself
     const auto left = [&] { return all_.response_bytes_ - all_.leaving_response_bytes_; };
     // No connection is closed for a response that will have no room anyway.
-    if (left() - all_.sending_response_bytes_ + bytes > all_max) return {Room::kNone};
+    if (left() - all_.sending_response_bytes_ + bytes > all_max) return std::nullopt;
     ended = all_.take_senders([](const Place& place) { return place.response_bytes_ > 0; },
                               [&] { return left() + bytes <= all_max; });
   }
   for (const Tell& tell : ended) tell(Notice::kEnd);
-  return {Room::kSoon, ended.size()};
+  return ended.size();
 }
 
 void Connections::Place::note_progress() {
@@ -92,6 +95,11 @@ void Connections::Place::leave() {
 size_t Connections::count() const {
   const std::lock_guard lock(mutex_);
   return count_;
+}
+
+size_t Connections::open_count() const {
+  const std::lock_guard lock(mutex_);
+  return place_count_;
 }
 
 uint64_t Connections::body_bytes() const {

@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace blindfuse::http {
@@ -30,17 +31,6 @@ class Connections {
   };
   using Tell = std::function<void(Notice)>;
 
-  enum class Room {
-    kTaken,
-    kSoon,  // once those that are to go have gone: try again in a moment
-    kNone,  // the others' responses are still being made
-    kGone,  // for a connection that was chosen to go
-  };
-  struct Reservation {
-    Room room = Room::kTaken;
-    size_t ended = 0;  // connections, to make room
-  };
-
   // A connection's place in this list. The connection leaves it at its end.
   class Place {
    public:
@@ -54,10 +44,13 @@ class Connections {
     // The body has this many bytes now; 0 if there is none. A larger number than before counts as
     // activity.
     void set_body_bytes(uint64_t bytes);
-    // Takes room for a response of this many bytes of memory. All responses may have `all_max`. To
-    // make room, the list ends the connections whose responses have stood still longest while they
-    // are sent.
-    Reservation reserve_response(uint64_t bytes, uint64_t all_max);
+    // Takes room for a response of this many bytes of memory. All responses may have `all_max`.
+    // Returns false if there is no room now.
+    bool reserve_response(uint64_t bytes, uint64_t all_max);
+    // Makes that room: ends the connections whose responses have stood still longest while they are
+    // sent, and returns their number. The room is there once they have ended. Returns nothing if
+    // the responses that are still being made take it; then no connection is ended.
+    std::optional<size_t> make_room(uint64_t bytes, uint64_t all_max);
     // The client has taken some more of its response.
     void note_progress();
     // The response has been sent, or there will be none.
@@ -80,6 +73,8 @@ class Connections {
 
   // The connections that have not been chosen to end.
   size_t count() const;
+  // Also those that have been chosen to end, and have not ended yet.
+  size_t open_count() const;
   uint64_t body_bytes() const;
   // The bytes of all connections that have not ended.
   uint64_t response_bytes() const;

@@ -1,5 +1,6 @@
 #include "host/server/http/listening_socket.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -10,13 +11,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <memory>
 
+#include "src/base/ascii.h"
 #include "src/base/errors.h"
 
 namespace blindfuse::http {
 namespace {
+
+constexpr std::string_view kUnix = "unix:";
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
@@ -84,11 +89,6 @@ bool is_abandoned(const sockaddr_un& name) {
          errno == ECONNREFUSED;
 }
 
-bool exists(const sockaddr_un& name) {
-  struct stat status {};
-  return lstat(name.sun_path, &status) == 0;
-}
-
 // The device and the number of a file; nothing where there is none.
 std::optional<std::pair<dev_t, ino_t>> file_identity(const std::string& path) {
   struct stat status {};
@@ -97,7 +97,9 @@ std::optional<std::pair<dev_t, ino_t>> file_identity(const std::string& path) {
 }
 
 void refuse_taken(const ListenAddress& address, const sockaddr_un& name) {
-  if (exists(name) && !is_abandoned(name)) throw cannot_listen(address, std::strerror(EADDRINUSE));
+  if (file_identity(address.unix_path) && !is_abandoned(name)) {
+    throw cannot_listen(address, std::strerror(EADDRINUSE));
+  }
 }
 
 // A socket in the file system cannot be held without clients seeing it, and one that does not
@@ -123,6 +125,38 @@ std::string peer_of(const sockaddr_storage& name, socklen_t size) {
 }
 
 }  // namespace
+
+ListenAddress parse_listen_address(std::string_view text) {
+  const UsageError wrong(
+      "cannot listen on " + std::string(text) +
+      ": HOST:PORT is wanted, as in 127.0.0.1:8080 or [::1]:8080, with port 0 for "
+      "any that is free, or unix:PATH");
+  if (text.starts_with(kUnix)) {
+    if (text == kUnix) throw wrong;
+    return {"", 0, std::string(text.substr(kUnix.size()))};
+  }
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) throw wrong;
+  std::string_view host = text.substr(0, colon);
+  const std::string_view digits = text.substr(colon + 1);
+  const bool bracketed = host.starts_with('[') && host.ends_with(']');
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  if (host.empty() || bracketed != (host.find(':') != std::string_view::npos)) throw wrong;
+  ListenAddress address{std::string(host), 0, {}};
+  const char* end = digits.data() + digits.size();
+  const auto [rest, error] = std::from_chars(digits.data(), end, address.port);
+  if (error != std::errc() || rest != end) throw wrong;
+  return address;
+}
+
+std::string format_listen_address(const ListenAddress& address) {
+  if (address.is_unix()) return std::string(kUnix) + address.unix_path;
+  const bool brackets = address.host.find(':') != std::string::npos;
+  std::string text = brackets ? "[" : "";
+  text += address.host;
+  text += brackets ? "]:" : ":";
+  return text + std::to_string(address.port);
+}
 
 ListeningSocket::ListeningSocket(const ListenAddress& address) : address_(address) {
   if (address.is_unix()) {
@@ -190,6 +224,36 @@ ListeningSocket::Client ListeningSocket::accept() const {
   }
   client.peer = peer_of(name, size);
   return client;
+}
+
+std::string client_network(std::string_view address) {
+  const std::string text(address.substr(0, address.find('%')));  // without the interface
+  in_addr address4{};
+  in6_addr address6{};
+  if (inet_pton(AF_INET6, text.c_str(), &address6) == 1) {
+    if (!IN6_IS_ADDR_V4MAPPED(&address6)) {
+      std::fill_n(address6.s6_addr + 8, 8, uint8_t{0});
+      char network[INET6_ADDRSTRLEN];
+      return inet_ntop(AF_INET6, &address6, network, sizeof network) + std::string("/64");
+    }
+    std::copy_n(address6.s6_addr + 12, 4, reinterpret_cast<uint8_t*>(&address4));
+  } else if (inet_pton(AF_INET, text.c_str(), &address4) != 1) {
+    return "";
+  }
+  char host[INET_ADDRSTRLEN];
+  return inet_ntop(AF_INET, &address4, host, sizeof host);
+}
+
+bool is_local_name(std::string_view host) {
+  if (host.starts_with('[')) {
+    const std::string name(host.substr(1, host.find(']') - 1));
+    in6_addr address{};
+    return inet_pton(AF_INET6, name.c_str(), &address) == 1;
+  }
+  const std::string name(host.substr(0, host.find(':')));
+  in_addr address{};
+  return name.empty() || equal_ignoring_case(name, "localhost") ||
+         inet_pton(AF_INET, name.c_str(), &address) == 1;
 }
 
 }  // namespace blindfuse::http

@@ -1,16 +1,36 @@
-// A socket that clients connect to: TCP, or a UNIX socket in the file system.
+// Addresses: the one on which a server listens, its socket (TCP, or a UNIX socket in the file
+// system), and those by which clients are told apart.
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
-#include "host/server/http/listen_address.h"
 #include "src/system/file.h"
 
 namespace blindfuse::http {
+
+// "127.0.0.1:8080", "localhost:0", "[::1]:8080", "unix:/run/server.socket".
+struct ListenAddress {
+  std::string host = "127.0.0.1";  // a name or an address, without brackets
+  uint16_t port = 0;               // 0: any that is free
+  std::string unix_path = {};      // not empty: a UNIX socket, and none of the above
+
+  bool is_unix() const { return !unix_path.empty(); }
+
+  bool operator==(const ListenAddress&) const = default;
+};
+
+// Throws UsageError for anything except unix:PATH and HOST:PORT, with brackets around an IPv6
+// address.
+ListenAddress parse_listen_address(std::string_view text);
+
+// The text again.
+std::string format_listen_address(const ListenAddress& address);
 
 class ListeningSocket {
  public:
@@ -49,5 +69,15 @@ class ListeningSocket {
   FileDescriptor socket_;
   std::optional<std::pair<dev_t, ino_t>> file_;  // of a UNIX socket that listens
 };
+
+// The network of one client: its IPv4 address, or the first 64 bits of its IPv6 address, of which
+// every client has 2^64. An IPv4 address that is written as one of IPv6 (::ffff:192.0.2.1) is one
+// of IPv4. Empty if the text is not an address.
+std::string client_network(std::string_view address);
+
+// Whether a request's header Host, with or without a port, is localhost or an address, so that only
+// this machine's own configuration leads there, or is empty. A web page under any other name may
+// resolve that name to a loopback address (DNS rebinding), and is then of the same origin.
+bool is_local_name(std::string_view host);
 
 }  // namespace blindfuse::http

@@ -9,7 +9,7 @@
 #include <boost/beast/http/rfc7230.hpp>
 #include <limits>
 
-#include "host/server/http/error.h"
+#include "host/server/http/response.h"
 #include "src/base/ascii.h"
 #include "src/base/hex.h"
 
@@ -224,6 +224,21 @@ std::optional<RequestHead> parse_request_head(std::string_view bytes) {
   if (const auto length = parser.content_length()) head.content_length = *length;
   read_header(parser.get(), head);
   return head;
+}
+
+std::string_view trimmed(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  return text.substr(0, text.find_last_not_of(" \t") + 1);
+}
+
+std::vector<std::string_view> list_items(std::string_view list) {
+  std::vector<std::string_view> items;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    items.push_back(trimmed(list.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return items;
 }
 
 std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query) {

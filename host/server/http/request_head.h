@@ -43,6 +43,11 @@ struct RequestHead {
 // 501, 505.
 std::optional<RequestHead> parse_request_head(std::string_view bytes);
 
+// Text without the spaces and tabs around it.
+std::string_view trimmed(std::string_view text);
+// The items of a list with commas, trimmed.
+std::vector<std::string_view> list_items(std::string_view list);
+
 // The names and values of a query string, percent-encoding undone, in their order.
 std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query);
 

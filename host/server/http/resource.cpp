@@ -1,29 +1,56 @@
 #include "host/server/http/resource.h"
 
 #include <algorithm>
-#include <optional>
-#include <string_view>
+#include <charconv>
+#include <utility>
 
-#include "host/server/http/byte_range.h"
+#include "src/base/ascii.h"
 
 namespace blindfuse::http {
 namespace {
 
 // Whether a list of entity tags, or *, has this one, weak or not. Our tags hold no commas.
 bool lists_tag(std::string_view list, std::string_view tag) {
-  for (size_t begin = 0; begin <= list.size();) {
-    const size_t end = std::min(list.find(',', begin), list.size());
-    std::string_view item = list.substr(begin, end - begin);
-    item.remove_prefix(std::min(item.find_first_not_of(" \t"), item.size()));
-    item = item.substr(0, item.find_last_not_of(" \t") + 1);
+  return std::ranges::any_of(list_items(list), [&](std::string_view item) {
     if (item.starts_with("W/")) item.remove_prefix(2);
-    if (item == "*" || item == tag) return true;
-    begin = end + 1;
-  }
-  return false;
+    return item == "*" || item == tag;
+  });
+}
+
+// Beyond 64 bits, the largest number: no resource has as many bytes.
+std::optional<uint64_t> parse_number(std::string_view text) {
+  uint64_t number = UINT64_MAX;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc::invalid_argument || rest != end) return std::nullopt;
+  return number;
+}
+
+[[noreturn]] void refuse_range(uint64_t size) {
+  throw Error(416, "the range begins beyond the last of " + std::to_string(size) + " bytes",
+              {{"Content-Range", "bytes */" + std::to_string(size)}});
 }
 
 }  // namespace
+
+std::optional<ByteRange> parse_byte_range(std::string_view header, uint64_t size) {
+  constexpr std::string_view kUnit = "bytes=";
+  if (!equal_ignoring_case(header.substr(0, kUnit.size()), kUnit)) return std::nullopt;
+  const std::string_view range = header.substr(kUnit.size());
+  const size_t dash = range.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const auto last = parse_number(range.substr(dash + 1));
+  if (dash == 0) {  // the last this many bytes
+    if (!last) return std::nullopt;
+    if (*last == 0) refuse_range(size);
+    return ByteRange{size - std::min(*last, size), size - 1};
+  }
+  const auto first = parse_number(range.substr(0, dash));
+  if (!first || (!last && dash + 1 != range.size())) return std::nullopt;
+  if (last && *last < *first) return std::nullopt;
+  if (*first >= size) refuse_range(size);
+  return ByteRange{*first, std::min(last.value_or(size - 1), size - 1)};
+}
 
 Response respond_with(const RequestHead& request, Resource resource) {
   const bool known = lists_tag(request.list("If-None-Match"), resource.entity_tag);

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "host/server/http/connection.h"
-#include "host/server/http/log_limit.h"
 #include "src/base/errors.h"
 #include "src/program/log.h"
 #include "src/system/threads.h"
@@ -72,12 +71,10 @@ class Server::Loop {
 
   size_t end_responses_of(const void* memory) {
     const size_t count = context_.connections.end_senders_of(memory);
-    if (count > 0) context_.handler.on_cut(Cut::kLentMemory, count);
+    context_.note_cut(Cut::kLentMemory, count);
     return count;
   }
-  Memory memory() const {
-    return {context_.connections.body_bytes(), context_.connections.response_bytes()};
-  }
+  Load load() const { return context_.load(); }
 
   void stop() {
     const std::lock_guard lock(stop_mutex_);
@@ -120,34 +117,20 @@ class Server::Loop {
       co_await waiter_.async_wait(Descriptor::wait_read,
                                   asio::redirect_error(asio::use_awaitable, error));
       if (context_.stopping) co_return;
-      if (accepts_all()) continue;
+      if (accept_waiting_clients()) continue;
       // Too few descriptors or too little memory: some may be free in a moment.
       pause_.expires_after(std::chrono::milliseconds(10));
       co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, error));
     }
   }
 
-  // As accept_waiting_clients(); false, too, when memory is too short even for that.
-  bool accepts_all() {
-    try {
-      return accept_waiting_clients();
-    } catch (const std::exception& error) {
-      log_error("no client can be taken in: {}", error.what());
-      return false;
-    }
-  }
-
   // False when the system has no room for one of them, and no connection could be closed for it.
-  bool accept_waiting_clients() {
+  bool accept_waiting_clients() try {
     // Not without end: those who are in already wait meanwhile.
     for (int i = 0; i < 256; ++i) {
       ListeningSocket::Client client = listener_.accept();
       if (client.socket.is_open()) {
-        try {
-          admit(std::move(client));
-        } catch (const std::exception& error) {
-          log_error("a client cannot be taken in: {}", error.what());
-        }
+        admit(std::move(client));
         continue;
       }
       // A failure with one client is not a reason to refuse the next.
@@ -163,11 +146,15 @@ class Server::Loop {
       break;
     }
     return true;
+  } catch (const std::exception& error) {
+    // Memory is too short; the next clients are accepted in a moment.
+    log_error("a client cannot be taken in: {}", error.what());
+    return false;
   }
 
   bool end_oldest() {
     const bool has_ended = context_.connections.end_oldest();
-    if (has_ended) context_.handler.on_cut(Cut::kConnections, 1);
+    if (has_ended) context_.note_cut(Cut::kConnections);
     return has_ended;
   }
 
@@ -185,7 +172,7 @@ class Server::Loop {
   // Clients that have connected are still served, connections that wait for nothing are closed, and
   // no client is waited for without end.
   void close() {
-    accepts_all();
+    accept_waiting_clients();
     waiter_.release();
     listener_.close();
     pause_.cancel();
@@ -222,7 +209,7 @@ const std::string& Server::url() const { return loop_->url(); }
 
 size_t Server::end_responses_of(const void* memory) { return loop_->end_responses_of(memory); }
 
-Server::Memory Server::memory() const { return loop_->memory(); }
+Load Server::load() const { return loop_->load(); }
 
 void Server::stop() { loop_->stop(); }
 

@@ -1,43 +1,32 @@
 #include "host/server/routes/api.h"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
-#include "host/server/http/client_address.h"
-#include "host/server/http/resource.h"
-#include "host/server/routes/access_log.h"
-#include "host/server/routes/database_routes.h"
-#include "host/server/routes/epoch_lookup.h"
-#include "host/server/routes/health.h"
-#include "host/server/routes/openapi.h"
-#include "host/server/routes/page_route.h"
-#include "host/server/routes/query_body.h"
-#include "host/server/routes/query_exchange.h"
-#include "src/base/ascii.h"
+#include "host/server/http/connection.h"
+#include "host/server/routes/answer_query.h"
+#include "host/server/routes/downloads.h"
+#include "host/server/routes/page.h"
+#include "host/server/routes/problem.h"
 #include "src/base/errors.h"
+#include "src/program/log.h"
 
 namespace blindfuse {
 namespace {
 
-bool needs_api_key(Route route) {
-  switch (route) {
-    case Route::kLive:
-    case Route::kReady:
-    case Route::kOpenApi:
-    case Route::kPage:  // the same for everyone; it asks for a key to send with what it fetches
-      return false;
-    default:
-      return true;
-  }
+http::Response answer_live(const ApiRequest&) { return live_response(); }
+
+http::Response answer_ready(const ApiRequest& request) {
+  return ready_response(request.context.readiness);
 }
 
-// A browser's question whether a page may ask; it carries no key.
-bool is_preflight(const http::RequestHead& head, const ApiOptions& options) {
-  return head.method == "OPTIONS" && !options.cors_origins.empty() &&
-         !head.header("Origin").empty();
-}
-
-http::Response preflight_response() {
+// A browser's question whether a page may ask.
+http::Response answer_preflight(const ApiRequest&) {
   http::Response response{.status = 204};
   response.set_header("Access-Control-Allow-Methods", "GET, HEAD, POST");
   response.set_header("Access-Control-Allow-Headers",
@@ -46,204 +35,298 @@ http::Response preflight_response() {
   return response;
 }
 
-// Throws Refusal. The name of the API key, where one is needed.
-std::string check_authorization(const http::RequestHead& head, Route route,
-                                const ApiOptions& options) {
-  if (!options.api_keys || !needs_api_key(route)) return "";
-  if (auto name = options.api_keys->find(head.header("Authorization"))) return *name;
+struct Route {
+  std::string_view name;  // in metrics and logs
+  std::string_view prefix;
+  std::string_view suffix = {};  // not empty: the epoch lies between; or kAnything
+  bool needs_key = true;
+  bool is_logged = true;
+  ProblemKind malformed = ProblemKind::kMalformedRequest;         // the problem for an InputError
+  http::Response (*answer)(const ApiRequest& request) = nullptr;  // none: answer_query()
+
+  std::string_view methods() const { return answer == nullptr ? "POST" : "GET, HEAD"; }
+};
+
+// After its prefix, any path.
+constexpr std::string_view kAnything = "*";
+constexpr std::string_view kEpochs = "/v1/epochs/";
+
+// Health checks come every few seconds and carry no information. The page is the same for everyone;
+// it asks for a key to send with what it fetches.
+constexpr Route kRoutes[] = {
+    {.name = "database", .prefix = "/v1/database", .answer = answer_database},
+    {.name = "shards", .prefix = kEpochs, .suffix = "/shards", .answer = answer_shards},
+    {.name = "hint",
+     .prefix = kEpochs,
+     .suffix = "/hint",
+     .malformed = ProblemKind::kMalformedShards,
+     .answer = answer_hint},
+    {.name = "queries",
+     .prefix = kEpochs,
+     .suffix = "/queries",
+     .malformed = ProblemKind::kMalformedQueries},
+    {.name = "live",
+     .prefix = "/health/live",
+     .needs_key = false,
+     .is_logged = false,
+     .answer = answer_live},
+    {.name = "ready",
+     .prefix = "/health/ready",
+     .needs_key = false,
+     .is_logged = false,
+     .answer = answer_ready},
+    {.name = "openapi", .prefix = "/openapi.json", .needs_key = false, .answer = answer_openapi},
+    {.name = "page", .prefix = "/", .needs_key = false, .answer = answer_page},
+    {.name = "page",
+     .prefix = "/page/",
+     .suffix = kAnything,
+     .needs_key = false,
+     .answer = answer_page},
+    {.name = "page",
+     .prefix = "/client/",
+     .suffix = kAnything,
+     .needs_key = false,
+     .answer = answer_page},
+};
+constexpr Route kNoRoute{.name = "none", .prefix = ""};
+constexpr Route kPreflight{.name = "none", .prefix = "", .answer = answer_preflight};
+
+// epoch: set to what the path says.
+bool matches(const Route& route, std::string_view path, std::string& epoch) {
+  if (route.suffix.empty()) return path == route.prefix;
+  if (!path.starts_with(route.prefix)) return false;
+  if (route.suffix == kAnything) return true;
+  path.remove_prefix(route.prefix.size());
+  if (!path.ends_with(route.suffix) || path.size() == route.suffix.size()) return false;
+  path.remove_suffix(route.suffix.size());
+  if (path.find('/') != std::string_view::npos) return false;
+  epoch = path;
+  return true;
+}
+
+// Finds the route, and sets the epoch that the path names. Throws Refusal: 404 if there is no such
+// path, 405 with Allow if the path does not have the method.
+const Route& find_route(const http::RequestHead& head, std::string& epoch) {
+  for (const Route& route : kRoutes) {
+    if (!matches(route, head.path, epoch)) continue;
+    const bool reads = head.method == "GET" || head.method == "HEAD";
+    if (route.answer == nullptr ? head.method == "POST" : reads) return route;
+    const std::string allowed(route.methods());
+    throw Refusal(Problem{.kind = ProblemKind::kMethodNotAllowed,
+                          .detail = "this route takes " + allowed,
+                          .headers = {{"Allow", allowed}}});
+  }
+  throw Refusal(ProblemKind::kUnknownRoute, "this server has no such route");
+}
+
+// Throws Refusal. The name of the API key.
+std::string check_authorization(const http::RequestHead& head, const ApiKeys& keys) {
+  if (auto name = keys.find(head.header("Authorization"))) return *name;
   throw Refusal(Problem{.kind = ProblemKind::kUnauthorized,
                         .detail = "this server requires an API key: Authorization: Bearer KEY",
                         .headers = {{"WWW-Authenticate", "Bearer"}}});
 }
 
-// What stands for the client in the queue: the name of its API key, or else the network of its
-// address. Clients without an address, as on a UNIX socket, are one client together.
-std::string client_of(const http::RequestHead& head, const std::string& peer,
-                      const std::string& key_name, const ApiOptions& options) {
-  if (!key_name.empty()) return key_name;
-  // The client sends what comes before the last address itself, perhaps in a header of its own.
-  const auto sent =
-      std::ranges::find_if(head.headers.rbegin(), head.headers.rend(), [&](const auto& header) {
-        return equal_ignoring_case(header.first, options.client_address_header);
-      });
-  if (sent != head.headers.rend()) {
-    std::string_view address = sent->second;
-    address.remove_prefix(std::min(address.find_last_of(", \t") + 1, address.size()));
-    std::string network = http::client_network(address);
-    if (!network.empty()) return network;
-  }
-  std::string network = http::client_network(peer);
-  return network.empty() ? peer : network;
+void allow_origin(const http::RequestHead& head, const std::vector<std::string>& origins,
+                  http::Response& response) {
+  response.set_header("Vary",
+                      response.header("Vary").empty() ? "Origin" : "Accept-Encoding, Origin");
+  const std::string_view origin = head.header("Origin");
+  if (origin.empty()) return;
+  const bool all = std::ranges::find(origins, "*") != origins.end();
+  if (!all && std::ranges::find(origins, origin) == origins.end()) return;
+  response.set_header("Access-Control-Allow-Origin", all ? "*" : std::string(origin));
+  response.set_header("Access-Control-Expose-Headers",
+                      "Accept-Ranges, Content-Range, ETag, Retry-After");
 }
 
-constexpr http::Cut kCuts[] = {http::Cut::kSlowReader, http::Cut::kRequestMemory,
-                               http::Cut::kResponseMemory, http::Cut::kLentMemory,
-                               http::Cut::kConnections};
-
-// As metrics have it.
-std::string_view name_of(http::Cut why) {
-  switch (why) {
-    case http::Cut::kSlowReader:
-      return "slow_reader";
-    case http::Cut::kRequestMemory:
-      return "request_memory";
-    case http::Cut::kResponseMemory:
-      return "response_memory";
-    case http::Cut::kLentMemory:
-      return "epochs";
-    case http::Cut::kConnections:
-      return "connections";
+// The outcome of queries that were refused. Nothing for requests that were refused before they had
+// any.
+std::optional<QueryOutcome> outcome_of(ProblemKind kind, const std::exception& error) {
+  switch (kind) {
+    case ProblemKind::kBusy:
+      return dynamic_cast<const QueueFull*>(&error) != nullptr ? QueryOutcome::kQueueFull
+                                                               : QueryOutcome::kMemoryFull;
+    case ProblemKind::kOverQuota:
+      return QueryOutcome::kOverQuota;
+    case ProblemKind::kTimedOut:
+      return QueryOutcome::kTimedOut;
+    case ProblemKind::kEngineFailed:
+      return QueryOutcome::kEngineFailed;
+    case ProblemKind::kStopping:
+      return QueryOutcome::kStopping;
+    default:
+      return std::nullopt;
   }
-  return "";
 }
 
-const ApiOptions& checked(const ApiOptions& options, const ServedEpochs& epochs) {
-  const size_t queue_max = epochs.current()->scheduler().limits().queue_max;
-  if (!options.queries_per_request_max) return options;
-  const uint64_t most = *options.queries_per_request_max;
-  if (most < 1 || most > queue_max) {
-    throw UsageError("a request may have 1 to " + std::to_string(queue_max) +
-                     " queries, as many as may wait in the queue; " + std::to_string(most) +
-                     " was asked for");
-  }
-  return options;
+// Writes a line for a request: the client, the kind of request, and the outcome. The log never has
+// a body, an API key, or a path with the names in it.
+void log_access(const RequestRecord& record, std::string_view route,
+                std::chrono::duration<double> time, const http::Response& response) {
+  nlohmann::ordered_json members = {
+      {"method", record.method},
+      {"route", route},
+      {"status", response.status},
+      {"received_bytes", record.received_bytes},
+      // Of the response's body, if the client takes all of it.
+      {"sent_bytes", record.method == "HEAD" ? 0 : response.body_bytes()},
+      {"ms", std::round(time.count() * 1e4) / 10},
+      {"client", record.peer},
+  };
+  if (!record.epoch.empty()) members["epoch"] = short_epoch(record.epoch);
+  if (record.query_count > 0) members["queries"] = record.query_count;
+  if (!record.key_name.empty()) members["key"] = record.key_name;
+  log_event(LogLevel::kInfo, "request", members);
 }
 
-}  // namespace
+void check_options(const ApiContext& context) {
+  const size_t queue_max = context.epochs.current()->scheduler().limits().queue_max;
+  const uint64_t most = context.options.queries_per_request_max.value_or(1);
+  if (most >= 1 && most <= queue_max) return;
+  throw UsageError("a request may have 1 to " + std::to_string(queue_max) +
+                   " queries, as many as may wait in the queue; " + std::to_string(most) +
+                   " was asked for");
+}
 
-// A request that is answered from what there is, or refused by its head.
-class Api::PlainExchange final : public ApiExchange {
+class Api final : public http::Handler {
  public:
-  PlainExchange(Api& api, http::RequestHead head, std::string peer)
-      : ApiExchange(api.context_, std::move(head), std::move(peer)), api_(api) {}
+  explicit Api(ApiContext& context) : context_(context) {}
 
-  void set_match(RouteMatch match) { match_ = std::move(match); }
+  http::Awaitable<http::Response> answer(http::Connection& client) override {
+    RequestRecord record{.method = client.head().method, .peer = client.peer()};
+    const Route* route = &kNoRoute;
+    http::Response response;
+    try {
+      auto epoch = admit(client.head(), route, record);
+      if (route->answer != nullptr) {
+        response = route->answer({context_, client.head(), std::move(epoch)});
+      } else {
+        response = co_await answer_query(context_, client, std::move(epoch), record);
+        context_.metrics.on_queries(QueryOutcome::kAnswered, record.query_count, record.key_name);
+      }
+    } catch (const http::ClientLeft&) {
+      record.received_bytes = client.head().byte_count + client.body_bytes();
+      count_departure(*route, record);
+      throw;
+    } catch (const std::exception& error) {
+      response = refusal_of(error, *route, record.query_count);
+    }
+    const auto& origins = context_.options.cors_origins;
+    if (!origins.empty()) allow_origin(client.head(), origins, response);
+    // So that clients that ask again and again find another server.
+    response.closes_connection = context_.readiness.is_draining();
+    record.received_bytes = client.head().byte_count + client.body_bytes();
+    count(*route, record, response);
+    co_return response;
+  }
+
+  http::Response refuse(const http::Error& error, const std::string& peer) override {
+    http::Response response = problem_response(problem_of(error));
+    count(kNoRoute, {.peer = peer}, response);
+    return response;
+  }
 
  private:
-  http::Response answer() override {
-    return match_ ? api_.answer(head(), *match_) : preflight_response();
-  }
-
-  Api& api_;
-  std::optional<RouteMatch> match_;
-};
-
-Api::Api(const ServedEpochs& epochs, ServerMetrics& metrics, const Readiness& readiness,
-         ApiOptions options)
-    : context_{epochs, metrics, readiness, checked(options, epochs)} {
-  // Each is there from the beginning, so that its first one is seen as an increase.
-  for (const http::Cut why : kCuts) on_cut(why, 0);
-}
-
-// Everything that a head decides.
-std::unique_ptr<http::Exchange> Api::begin(http::RequestHead head, const std::string& peer) {
-  const ApiOptions& options = context_.options;
-  auto exchange = std::make_unique<PlainExchange>(*this, head, peer);
-  if (is_preflight(head, options)) return exchange;
-  try {
-    RouteMatch match = match_route(head.method, head.path);
-    exchange->set_route(match.route);
+  // Everything that a head decides. Returns the epoch that the request names. Throws Refusal.
+  std::shared_ptr<const ServingEpoch> admit(const http::RequestHead& head, const Route*& route,
+                                            RequestRecord& record) const {
+    const ApiOptions& options = context_.options;
+    if (head.method == "OPTIONS" && !options.cors_origins.empty() &&
+        !head.header("Origin").empty()) {
+      route = &kPreflight;  // which carries no key
+      return nullptr;
+    }
+    std::string id;
+    route = &find_route(head, id);
     if (head.method != "POST" && head.has_body()) {
       throw Refusal(ProblemKind::kMalformedRequest, "a " + head.method + " request has no body");
     }
-    std::string key_name = check_authorization(head, match.route, options);
-    exchange->set_key_name(key_name);
-    if (!match.epoch.empty()) {
-      find_epoch(context_.epochs, match.epoch);
-      exchange->set_epoch(match.epoch);
+    if (options.api_keys && route->needs_key) {
+      record.key_name = check_authorization(head, *options.api_keys);
     }
-    if (match.route != Route::kQueries) {
-      exchange->set_match(std::move(match));
-      return exchange;
-    }
-    QueryRequest query = check_query_head(*find_epoch(context_.epochs, match.epoch), head, options);
-    std::string client = client_of(head, peer, key_name, options);
-    auto queries = std::make_unique<QueryExchange>(context_, std::move(head), peer);
-    queries->set_route(match.route);
-    queries->set_key_name(std::move(key_name));
-    queries->set_epoch(std::move(match.epoch));
-    queries->set_query(std::move(query), std::move(client));
-    return queries;
-  } catch (const Refusal& refusal) {
-    exchange->set_problem(refusal.problem());
+    if (id.empty()) return nullptr;
+    auto epoch = find_epoch(context_.epochs, id);
+    record.epoch = std::move(id);
+    return epoch;
   }
-  return exchange;
+
+  http::Response refusal_of(const std::exception& error, const Route& route,
+                            size_t query_count) const {
+    Problem problem = problem_of(error, route.malformed);
+    if (problem.kind == ProblemKind::kInternalError && query_count > 0) {
+      problem =
+          for_now(ProblemKind::kEngineFailed, "the server could not take the queries; try again");
+    }
+    if (const auto outcome = outcome_of(problem.kind, error); outcome && query_count > 0) {
+      context_.metrics.on_queries(*outcome, query_count);
+    }
+    return problem_response(problem);
+  }
+
+  void count(const Route& route, const RequestRecord& record,
+             const http::Response& response) const {
+    const auto time = http::Clock::now() - record.begun_at;
+    context_.metrics.on_request(route.name, response.status, record.received_bytes, time);
+    if (context_.options.access_log && route.is_logged) {
+      log_access(record, route.name, time, response);
+    }
+  }
+
+  // A client has left without its response.
+  void count_departure(const Route& route, const RequestRecord& record) const {
+    if (record.query_count == 0) return;
+    constexpr int kClientClosedRequest = 499;  // as nginx counts it; no client sees it
+    context_.metrics.on_queries(QueryOutcome::kAbandoned, record.query_count);
+    context_.metrics.on_request(route.name, kClientClosedRequest, record.received_bytes,
+                                http::Clock::now() - record.begun_at);
+  }
+
+  ApiContext& context_;
+};
+
+}  // namespace
+
+std::shared_ptr<const ServingEpoch> find_epoch(const ServedEpochs& epochs, const EpochId& id) {
+  ServedEpochs::Found found = epochs.find(id);
+  if (found.epoch) return std::move(found.epoch);
+  throw Refusal(Problem{
+      .kind = found.is_retired ? ProblemKind::kRetiredEpoch : ProblemKind::kUnknownEpoch,
+      .detail = found.is_retired ? "this epoch has been replaced; fetch /v1/database again"
+                                 : "this database has no such epoch; fetch /v1/database",
+      .epoch = found.current,
+  });
 }
 
-http::Response Api::refuse(const http::Error& error, const std::string& peer) {
-  AccessEvent event;
-  event.status = error.status();
-  event.peer = peer;
-  record_request(context_, event);
-  return problem_response(problem_of(error));
+QueryBodyLimits query_limits(const ServingEpoch& epoch, const ApiOptions& options) {
+  const Layout& layout = epoch.layout();
+  const uint64_t usual = layout.batch ? 1
+                                      : std::min<uint64_t>(kQueriesPerRequestUsual,
+                                                           epoch.scheduler().limits().queue_max);
+  return {layout.query_bytes(), options.queries_per_request_max.value_or(usual)};
 }
 
-// Of the epochs of the moment: the next may have queries and responses of another size.
-uint64_t Api::all_bodies_bytes_max() const {
-  uint64_t bytes = context_.options.request_bytes_max;
-  for (const auto& epoch : context_.epochs.all()) {
-    const QueryBodyLimits limits = query_limits(*epoch, context_.options);
-    bytes = std::max(bytes, limits.body_bytes_max(BodyFormat::kJson));
+uint64_t ApiContext::request_bytes_max() const {
+  uint64_t bytes = options.request_bytes_max;
+  for (const auto& epoch : epochs.all()) {
+    bytes = std::max(bytes, query_limits(*epoch, options).body_bytes_max(BodyFormat::kJson));
   }
   return bytes;
 }
 
-uint64_t Api::all_responses_bytes_max() const {
-  uint64_t bytes = context_.options.response_bytes_max;
-  for (const auto& epoch : context_.epochs.all()) {
-    const uint64_t most = query_limits(*epoch, context_.options).query_count_max;
+uint64_t ApiContext::response_bytes_max() const {
+  uint64_t bytes = options.response_bytes_max;
+  for (const auto& epoch : epochs.all()) {
+    const uint64_t most = query_limits(*epoch, options).query_count_max;
     bytes = std::max(
         bytes, response_memory_bytes(BodyFormat::kJson, most, epoch->layout().response_bytes()));
   }
   return bytes;
 }
 
-void Api::on_connection_opened() { ++context_.metrics.open_connections(); }
-
-void Api::on_cut(http::Cut why, size_t count) { context_.metrics.on_cut(name_of(why), count); }
-
-void Api::on_connection_closed() { --context_.metrics.open_connections(); }
-
-// Throws Refusal and http::Error.
-http::Response Api::answer(const http::RequestHead& request, const RouteMatch& match) {
-  const bool private_only = context_.options.api_keys != nullptr;
-  switch (match.route) {
-    case Route::kDatabase:
-      return http::respond_with(request, database_resource(*context_.epochs.current()));
-    case Route::kShards:
-      return http::respond_with(
-          request, shards_resource(*find_epoch(context_.epochs, match.epoch), private_only));
-    case Route::kHint:
-      return http::respond_with(
-          request, hint_resource(*find_epoch(context_.epochs, match.epoch), request, private_only));
-    case Route::kReady:
-      return ready_response(context_.readiness);
-    case Route::kLive:
-      return live_response();
-    case Route::kOpenApi:
-      return answer_openapi();
-    case Route::kPage:
-      return answer_page(context_.options.page, request);
-    case Route::kQueries:
-      break;
-  }
-  abort_broken_invariant("queries have an exchange of their own", __FILE__, __LINE__);
-}
-
-http::Response Api::answer_openapi() {
-  const auto epoch = context_.epochs.current();
-  const std::lock_guard lock(openapi_mutex_);
-  if (openapi_epoch_ != epoch->database().epoch) {
-    openapi_text_ = std::make_shared<const std::string>(openapi_document(*epoch, context_.options));
-    openapi_epoch_ = epoch->database().epoch;
-  }
-  const std::span bytes(reinterpret_cast<const uint8_t*>(openapi_text_->data()),
-                        openapi_text_->size());
-  http::Response response;
-  response.range = {std::make_shared<http::MemoryBody>(bytes, openapi_text_), 0, bytes.size()};
-  response.set_header("Content-Type", "application/json");
-  response.set_header("Cache-Control", "no-cache");
-  return response;
+std::shared_ptr<http::Handler> make_api(ApiContext& context) {
+  check_options(context);
+  return std::make_shared<Api>(context);
 }
 
 }  // namespace blindfuse

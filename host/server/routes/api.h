@@ -1,43 +1,97 @@
-// The service: it handles each request, whatever transport carries it.
+// The service that clients ask: its options, and the data that its routes share.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "host/server/http/handler.h"
-#include "host/server/routes/api_context.h"
-#include "host/server/routes/router.h"
+#include "host/server/http/request_head.h"
+#include "host/server/http/response.h"
+#include "host/server/http/server.h"
+#include "host/server/routes/health.h"
+#include "host/server/routes/query_body.h"
+#include "host/server/serving/api_keys.h"
+#include "host/server/serving/server_metrics.h"
+#include "host/server/serving/serving_epoch.h"
 
 namespace blindfuse {
 
-class Api final : public http::Handler {
- public:
-  // Everything given by reference outlives this. Throws UsageError if an option is out of range.
-  Api(const ServedEpochs& epochs, ServerMetrics& metrics, const Readiness& readiness,
-      ApiOptions options);
+class Page;
 
-  std::unique_ptr<http::Exchange> begin(http::RequestHead head, const std::string& peer) override;
-  http::Response refuse(const http::Error& error, const std::string& peer) override;
-  uint64_t all_bodies_bytes_max() const override;
-  uint64_t all_responses_bytes_max() const override;
-  void on_connection_opened() override;
-  void on_connection_closed() override;
-  void on_cut(http::Cut why, size_t count) override;
-  void on_sent(uint64_t bytes) override { context_.metrics.on_sent(bytes); }
+inline constexpr uint64_t kQueriesPerRequestUsual = 16;
 
- private:
-  class PlainExchange;
-
-  http::Response answer(const http::RequestHead& request, const RouteMatch& match);
-  http::Response answer_openapi();
-
-  ApiContext context_;
-
-  // The description of the epoch that was asked for last.
-  std::mutex openapi_mutex_;
-  std::string openapi_epoch_;
-  std::shared_ptr<const std::string> openapi_text_;
+struct ApiOptions {
+  // 1 .. the queue's limit. None: kQueriesPerRequestUsual, or as many as may wait; and 1 where a
+  // query asks for several keys, since it has the bytes of as many.
+  std::optional<uint64_t> queries_per_request_max = {};
+  std::chrono::milliseconds answer_timeout{
+      30'000};  // from the end of a body until the engine begins
+  // The bytes that all bodies that are arriving may hold, and all responses from the queue until
+  // they are sent. One of the largest is always possible.
+  uint64_t request_bytes_max = uint64_t{256} << 20;
+  uint64_t response_bytes_max = uint64_t{256} << 20;
+  std::shared_ptr<const ApiKeys> api_keys = {};  // none: anyone may ask
+  // The header in which a reverse proxy sends the address of its client, last if there are several.
+  // Empty: there is no proxy.
+  std::string client_address_header = {};
+  std::vector<std::string> cors_origins = {};  // whose pages may ask; "*": all
+  std::shared_ptr<const Page> page = {};       // none: browsers get no page
+  bool access_log = false;
 };
+
+// The epoch that a request names. Throws Refusal: 410 for one that was served before, 404 for any
+// other that is not served.
+std::shared_ptr<const ServingEpoch> find_epoch(const ServedEpochs& epochs, const EpochId& id);
+
+// The limits that the options and an epoch's layout set a request.
+QueryBodyLimits query_limits(const ServingEpoch& epoch, const ApiOptions& options);
+
+// The data that all requests share. Everything given by reference outlives it.
+struct ApiContext {
+  const ServedEpochs& epochs;
+  ServerMetrics& metrics;
+  const Readiness& readiness;
+  const ApiOptions options;
+
+  // The description of the epoch that was asked for last, for answer_openapi().
+  std::mutex openapi_mutex = {};
+  EpochId openapi_epoch = {};
+  std::shared_ptr<const std::string> openapi_text = {};
+
+  // The bytes that arriving bodies, and responses, may hold together with the epochs of the moment:
+  // the next may have queries and responses of another size.
+  uint64_t request_bytes_max() const;
+  uint64_t response_bytes_max() const;
+};
+
+// One request, as metrics and the access log have it.
+struct RequestRecord {
+  std::string method = "-";   // "-": not known
+  std::string peer = {};      // the client's address
+  std::string key_name = {};  // of its API key, if one is needed
+  EpochId epoch = {};         // that the path names, if it is served
+  size_t query_count = 0;     // 0 until its body has arrived
+  uint64_t received_bytes = 0;
+  std::chrono::steady_clock::time_point begun_at = std::chrono::steady_clock::now();
+};
+
+// A request to a route that is answered from what there is.
+struct ApiRequest {
+  ApiContext& context;
+  const http::RequestHead& head;
+  std::shared_ptr<const ServingEpoch> epoch;  // that the path names; none for other routes
+};
+
+// The route GET /openapi.json: docs/HTTP_API.md in the form that tools read (OpenAPI 3.1), with the
+// sizes of the database that is served.
+http::Response answer_openapi(const ApiRequest& request);
+std::string openapi_document(const ServingEpoch& epoch, const ApiOptions& options);
+
+// The service. The context outlives it. Throws UsageError if an option is out of range.
+std::shared_ptr<http::Handler> make_api(ApiContext& context);
 
 }  // namespace blindfuse

@@ -1,10 +1,8 @@
-#include "host/server/routes/openapi.h"
-
+#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "host/server/routes/api.h"
 #include "host/server/routes/openapi_text.h"
-#include "host/server/routes/query_body.h"
-#include "host/server/routes/query_route.h"
 #include "src/base/base64.h"
 
 namespace blindfuse {
@@ -65,6 +63,22 @@ std::string openapi_document(const ServingEpoch& epoch, const ApiOptions& option
   }
   document["components"]["parameters"]["epoch"]["example"] = epoch.database().epoch;
   return document.dump() + "\n";
+}
+
+http::Response answer_openapi(const ApiRequest& request) {
+  ApiContext& context = request.context;
+  const auto epoch = context.epochs.current();
+  const std::lock_guard lock(context.openapi_mutex);
+  if (context.openapi_epoch != epoch->database().epoch) {
+    context.openapi_text =
+        std::make_shared<const std::string>(openapi_document(*epoch, context.options));
+    context.openapi_epoch = epoch->database().epoch;
+  }
+  const auto body = std::make_shared<http::MemoryBody>(context.openapi_text);
+  http::Response response{.range = {body, 0, body->size()}};
+  response.set_header("Content-Type", "application/json");
+  response.set_header("Cache-Control", "no-cache");
+  return response;
 }
 
 }  // namespace blindfuse

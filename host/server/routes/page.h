@@ -8,6 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "host/server/http/response.h"
+#include "host/server/routes/api.h"
+
 namespace blindfuse {
 
 // Bytes that exist as long as the program runs.
@@ -37,5 +40,14 @@ class Page {
  private:
   std::vector<File> files_;
 };
+
+// The files that cmake/page.cmake put into the program. None if the client for browsers was not
+// built.
+std::span<const PageFile> embedded_page_files();
+
+// The file of the page at the request's path, compressed if its Accept-Encoding allows it, with the
+// headers that keep a browser from loading anything else. Throws Refusal: 404 if there is no such
+// file, or no page.
+http::Response answer_page(const ApiRequest& request);
 
 }  // namespace blindfuse

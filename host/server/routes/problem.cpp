@@ -2,7 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/server/serving/batch_scheduler.h"
 #include "src/base/errors.h"
+#include "src/program/log.h"
 
 namespace blindfuse {
 namespace {
@@ -49,6 +51,13 @@ const KindText& text_of(ProblemKind kind) {
   abort_broken_invariant("every kind of problem is in the table", __FILE__, __LINE__);
 }
 
+ProblemKind kind_of(int status) {
+  for (const KindText& text : kKinds) {
+    if (text.status == status) return text.kind;
+  }
+  return ProblemKind::kInternalError;
+}
+
 }  // namespace
 
 int Problem::status() const { return text_of(kind).status; }
@@ -72,14 +81,35 @@ http::Response problem_response(const Problem& problem) {
   return response;
 }
 
-Problem problem_of(const http::Error& error) {
-  Problem problem{.detail = error.what(), .headers = error.headers()};
-  for (const KindText& text : kKinds) {
-    if (text.status != error.status()) continue;
-    problem.kind = text.kind;
-    break;
+// The queue empties in a few batches, each well below a second.
+Problem for_now(ProblemKind kind, std::string detail, std::chrono::seconds retry_after) {
+  return {.kind = kind,
+          .detail = std::move(detail),
+          .headers = {{"Retry-After", std::to_string(retry_after.count())}}};
+}
+
+Problem problem_of(const std::exception& error, ProblemKind malformed) {
+  const auto* refusal = dynamic_cast<const Refusal*>(&error);
+  if (refusal != nullptr) return refusal->problem();
+  if (const auto* refused = dynamic_cast<const http::Error*>(&error)) {
+    return {.kind = kind_of(refused->status()),
+            .detail = refused->what(),
+            .headers = refused->headers()};
   }
-  return problem;
+  if (dynamic_cast<const InputError*>(&error) != nullptr) {
+    return {.kind = malformed, .detail = error.what()};
+  }
+  if (dynamic_cast<const QueueFull*>(&error) != nullptr) {
+    return for_now(ProblemKind::kBusy, error.what());
+  }
+  if (const auto* quota = dynamic_cast<const OverQuota*>(&error)) {
+    return for_now(ProblemKind::kOverQuota, error.what(), quota->retry_after());
+  }
+  if (dynamic_cast<const SchedulerStopped*>(&error) != nullptr) {
+    return for_now(ProblemKind::kStopping, error.what());
+  }
+  log_error("a request failed: {}", error.what());
+  return {.detail = "the server failed to answer this request"};
 }
 
 }  // namespace blindfuse

@@ -2,6 +2,7 @@
 // have.
 #pragma once
 
+#include <chrono>
 #include <exception>
 #include <optional>
 #include <string>
@@ -9,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "host/server/http/error.h"
 #include "host/server/http/response.h"
 #include "src/protocol/manifest.h"
 
@@ -62,10 +62,17 @@ std::string serialize_problem(const Problem& problem);
 // that has not arrived here, may be over in a moment.
 http::Response problem_response(const Problem& problem);
 
-// A problem for an error in HTTP's terms, of the kind that says no more than its status does.
-Problem problem_of(const http::Error& error);
+// A problem that may be over in a moment, with the time after which a client may try again.
+Problem for_now(ProblemKind kind, std::string detail,
+                std::chrono::seconds retry_after = std::chrono::seconds(1));
 
-// Thrown anywhere between a request and its response, and caught where the response is written.
+// The problem for anything that was thrown on the way to a response: that of a Refusal, or one of
+// the kind that says no more than the status of an http::Error. malformed: the kind for an
+// InputError. An error that is not known here is logged, and is the server's.
+Problem problem_of(const std::exception& error,
+                   ProblemKind malformed = ProblemKind::kMalformedRequest);
+
+// A problem that is thrown anywhere between a request and its response.
 class Refusal : public std::exception {
  public:
   explicit Refusal(Problem problem) : problem_(std::move(problem)) {}

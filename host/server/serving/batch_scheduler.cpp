@@ -7,7 +7,7 @@
 #include "src/arithmetic/second_level_spec.h"
 #include "src/base/errors.h"
 #include "src/program/log.h"
-#include "src/protocol/second_level_polynomials.h"
+#include "src/protocol/public_polynomials.h"
 #include "src/system/threads.h"
 
 namespace blindfuse {
@@ -85,21 +85,20 @@ std::shared_ptr<PendingAnswer> BatchScheduler::ask(std::span<const uint8_t> quer
   const uint64_t query_bytes = layout_.query_bytes();
   const size_t count = queries.size() / query_bytes;
   invariant(count >= 1 && queries.size() == count * query_bytes, "whole queries, at least one");
-  check_room(count, client);  // what is refused costs no memory for responses
   auto answer = std::make_shared<PendingAnswer>(count, deadline, std::move(on_done));
-  answer->responses_.resize(count * layout_.response_bytes());
   const size_t first = claim_slots(answer, count, client);
   size_t done = 0;
   try {
+    // After the queue has room: what is refused costs no memory for responses.
+    answer->responses_.resize(count * layout_.response_bytes());
     for (; done < count; ++done) {
       const size_t slot = slot_after(first, done);
       pipeline_->put(slot, queries.subspan(done * query_bytes, query_bytes));
       mark_filled(slot);
     }
   } catch (...) {
-    // Others wait after these slots, which the worker passes over once they count as filled, or
-    // computes for no one where it has begun with the first ones.
-    answer->drop();
+    // Others wait after these slots, which the worker passes over once they count as filled.
+    answer->abandon();
     for (; done < count; ++done) mark_filled(slot_after(first, done));
     throw;
   }

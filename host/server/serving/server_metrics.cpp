@@ -14,9 +14,6 @@
 namespace blindfuse {
 namespace {
 
-using prometheus::BuildCounter;
-using prometheus::BuildGauge;
-using prometheus::BuildHistogram;
 using prometheus::Histogram;
 
 const Histogram::BucketBoundaries kSeconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
@@ -50,6 +47,33 @@ constexpr QueryOutcome kOutcomes[] = {QueryOutcome::kAnswered,     QueryOutcome:
                                       QueryOutcome::kTimedOut,     QueryOutcome::kAbandoned,
                                       QueryOutcome::kEngineFailed, QueryOutcome::kStopping};
 
+const char* name_of(http::Cut why) {
+  switch (why) {
+    case http::Cut::kSlowReader:
+      return "slow_reader";
+    case http::Cut::kRequestMemory:
+      return "request_memory";
+    case http::Cut::kResponseMemory:
+      return "response_memory";
+    case http::Cut::kLentMemory:
+      return "epochs";
+    case http::Cut::kConnections:
+      return "connections";
+  }
+  return "";
+}
+
+template <typename Number>
+void set(prometheus::Gauge& gauge, Number value) {
+  gauge.Set(static_cast<double>(value));
+}
+
+// Sets a counter to what has been counted elsewhere.
+template <typename Number>
+void raise_to(prometheus::Counter& counter, Number value) {
+  counter.Increment(static_cast<double>(value) - counter.Value());
+}
+
 double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
@@ -74,159 +98,63 @@ double open_descriptors() {
 
 }  // namespace
 
+prometheus::Family<prometheus::Counter>& ServerMetrics::counter(const char* name,
+                                                                const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry_);
+}
+
+prometheus::Family<prometheus::Gauge>& ServerMetrics::gauge(const char* name, const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry_);
+}
+
+prometheus::Family<prometheus::Histogram>& ServerMetrics::histogram(const char* name,
+                                                                    const char* help) {
+  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry_);
+}
+
 ServerMetrics::ServerMetrics()
-    : requests_(BuildCounter()
-                    .Name("blindfuse_http_requests_total")
-                    .Help("Requests by route and status.")
-                    .Register(registry_)),
-      request_seconds_(BuildHistogram()
-                           .Name("blindfuse_http_request_seconds")
-                           .Help("From the end of a request's header to its response.")
-                           .Register(registry_)),
-      received_bytes_(BuildCounter()
-                          .Name("blindfuse_http_received_bytes_total")
-                          .Help("Bytes of requests, their headers included.")
-                          .Register(registry_)
+    : requests_(counter("blindfuse_http_requests_total", "Requests by route and status.")),
+      request_seconds_(histogram("blindfuse_http_request_seconds",
+                                 "From the end of a request's header to its response.")),
+      received_bytes_(counter("blindfuse_http_received_bytes_total",
+                              "Bytes of requests, their headers included.")
                           .Add({})),
-      sent_bytes_(BuildCounter()
-                      .Name("blindfuse_http_sent_bytes_total")
-                      .Help("Bytes of responses that were sent, their headers included.")
-                      .Register(registry_)
-                      .Add({})),
-      connections_(BuildGauge()
-                       .Name("blindfuse_http_connections")
-                       .Help("Open connections.")
-                       .Register(registry_)
-                       .Add({})),
-      cut_connections_(BuildCounter()
-                           .Name("blindfuse_http_connections_cut_total")
-                           .Help("Connections that were ended before their time, by why.")
-                           .Register(registry_)),
-      http_memory_(BuildGauge()
-                       .Name("blindfuse_http_memory_bytes")
-                       .Help("Memory of request bodies that arrive, and of responses until they "
-                             "are sent.")
-                       .Register(registry_)),
-      http_memory_max_(BuildGauge()
-                           .Name("blindfuse_http_memory_max_bytes")
-                           .Help("What they may have.")
-                           .Register(registry_)),
-      queries_(BuildCounter()
-                   .Name("blindfuse_queries_total")
-                   .Help("Queries by what became of them.")
-                   .Register(registry_)),
-      key_queries_(BuildCounter()
-                       .Name("blindfuse_api_key_queries_total")
-                       .Help("Queries that were answered, by the name of the API key.")
-                       .Register(registry_)),
-      queue_length_(BuildGauge()
-                        .Name("blindfuse_queue_length")
-                        .Help("Queries that wait for the engine.")
-                        .Register(registry_)
-                        .Add({})),
-      queue_wait_(BuildHistogram()
-                      .Name("blindfuse_queue_wait_seconds")
-                      .Help("Time that a query waited for the engine.")
-                      .Register(registry_)
-                      .Add({}, kSeconds)),
-      batch_queries_(BuildHistogram()
-                         .Name("blindfuse_batch_queries")
-                         .Help("Queries in one pass of the engine over the matrix.")
-                         .Register(registry_)
-                         .Add({}, kQueries)),
+      queries_(counter("blindfuse_queries_total", "Queries by what became of them.")),
+      key_queries_(counter("blindfuse_api_key_queries_total",
+                           "Queries that were answered, by the name of the API key.")),
+      queue_wait_(
+          histogram("blindfuse_queue_wait_seconds", "Time that a query waited for the engine.")
+              .Add({}, kSeconds)),
+      batch_queries_(
+          histogram("blindfuse_batch_queries", "Queries in one pass of the engine over the matrix.")
+              .Add({}, kQueries)),
       batch_seconds_(
-          BuildHistogram()
-              .Name("blindfuse_batch_seconds")
-              .Help("Time of one pass of the engine over the matrix, and of packing its "
-                    "responses in the mode packed; where two overlap, that of the second "
-                    "is from the end of the first.")
-              .Register(registry_)
+          histogram("blindfuse_batch_seconds",
+                    "Time of one pass of the engine over the matrix, and of packing its responses "
+                    "in the mode packed; where two overlap, that of the second is from the end of "
+                    "the first.")
               .Add({}, kSeconds)),
       engine_failures_(
-          BuildCounter()
-              .Name("blindfuse_engine_failures_total")
-              .Help("Batches, and checks while there are none, in which the engine failed.")
-              .Register(registry_)
+          counter("blindfuse_engine_failures_total",
+                  "Batches, and checks while there are none, in which the engine failed.")
               .Add({})),
-      device_set_aside_(BuildGauge()
-                            .Name("blindfuse_gpu_set_aside")
-                            .Help("1 if the processor computes because an earlier process left a "
-                                  "file about a fault of the GPU; otherwise 0.")
-                            .Register(registry_)
+      device_set_aside_(gauge("blindfuse_gpu_set_aside",
+                              "1 if the processor computes because an earlier process left a file "
+                              "about a fault of the GPU; otherwise 0.")
                             .Add({})),
-      epoch_(BuildGauge()
-                 .Name("blindfuse_epoch_info")
-                 .Help("1 for the epoch that clients get, with the engine that answers it.")
-                 .Register(registry_)),
-      epoch_loads_(BuildCounter()
-                       .Name("blindfuse_epoch_loads_total")
-                       .Help("Epochs that were loaded, or refused, while serving.")
-                       .Register(registry_)),
-      epoch_publish_time_(BuildGauge()
-                              .Name("blindfuse_epoch_publish_time_seconds")
-                              .Help("When the current epoch was published, in seconds since 1970: "
-                                    "the time of its manifest.json.")
-                              .Register(registry_)
-                              .Add({})),
-      epochs_(BuildGauge()
-                  .Name("blindfuse_epochs")
-                  .Help("Epochs in memory: the current one, those in their grace period, and those "
-                        "that requests still hold.")
-                  .Register(registry_)
-                  .Add({})),
-      keys_(BuildGauge()
-                .Name("blindfuse_keys")
-                .Help("Keys of the current epoch.")
-                .Register(registry_)
-                .Add({})),
-      database_bytes_(BuildGauge()
-                          .Name("blindfuse_database_bytes")
-                          .Help("Sizes of the matrices, hints or masks, and packing tables of all "
-                                "epochs in memory, shared parts counted for each.")
-                          .Register(registry_)),
-      certificate_expiry_time_(
-          BuildGauge()
-              .Name("blindfuse_certificate_expiry_time_seconds")
-              .Help("When the server's certificate, or one of its chain, expires, in seconds since "
-                    "1970.")
-              .Register(registry_)),
-      resident_bytes_(BuildGauge()
-                          .Name("process_resident_memory_bytes")
-                          .Help("Resident memory.")
-                          .Register(registry_)
-                          .Add({})),
-      open_descriptors_(BuildGauge()
-                            .Name("process_open_fds")
-                            .Help("Open file descriptors.")
-                            .Register(registry_)
-                            .Add({})),
-      descriptors_max_(BuildGauge()
-                           .Name("process_max_fds")
-                           .Help("File descriptors that may be open.")
-                           .Register(registry_)
-                           .Add({})),
-      start_time_(BuildGauge()
-                      .Name("process_start_time_seconds")
-                      .Help("When the process started, in seconds since 1970.")
-                      .Register(registry_)
-                      .Add({})),
-      cpu_seconds_(BuildCounter()
-                       .Name("process_cpu_seconds_total")
-                       .Help("Processor time used.")
-                       .Register(registry_)
-                       .Add({})) {
+      epoch_loads_(counter("blindfuse_epoch_loads_total",
+                           "Epochs that were loaded, or refused, while serving.")) {
   // There from the beginning, at 0: a counter that appears with its first event hides it from
   // rate().
   for (const QueryOutcome outcome : kOutcomes) queries_.Add({{"outcome", name_of(outcome)}});
   epoch_loads_.Add({{"result", "success"}});
   epoch_loads_.Add({{"result", "failure"}});
-  BuildGauge()
-      .Name("blindfuse_build_info")
-      .Help("1, with the program's version.")
-      .Register(registry_)
+  gauge("blindfuse_build_info", "1, with the program's version.")
       .Add({{"version", program_version()}})
       .Set(1);
-  start_time_.SetToCurrentTime();
+  gauge("process_start_time_seconds", "When the process started, in seconds since 1970.")
+      .Add({})
+      .SetToCurrentTime();
 }
 
 void ServerMetrics::on_request(std::string_view route, int status, uint64_t received_bytes,
@@ -237,13 +165,9 @@ void ServerMetrics::on_request(std::string_view route, int status, uint64_t rece
   received_bytes_.Increment(static_cast<double>(received_bytes));
 }
 
-void ServerMetrics::on_cut(std::string_view why, size_t count) {
-  cut_connections_.Add({{"why", std::string(why)}}).Increment(static_cast<double>(count));
-}
-
-void ServerMetrics::set_http_memory(std::function<HttpMemory()> ask) {
+void ServerMetrics::set_http(std::function<HttpState()> ask) {
   const std::lock_guard lock(text_mutex_);
-  ask_http_memory_ = std::move(ask);
+  ask_http_ = std::move(ask);
 }
 
 void ServerMetrics::on_queries(QueryOutcome outcome, size_t count, const std::string& key_name) {
@@ -273,53 +197,99 @@ void ServerMetrics::on_failure(const std::exception& error) {
   }
 }
 
-void ServerMetrics::set_state(const ServerState& state) {
-  connections_.Set(static_cast<double>(open_connections_));
-  queue_length_.Set(static_cast<double>(state.queue_length));
-  epochs_.Set(static_cast<double>(state.epochs));
-  keys_.Set(static_cast<double>(state.keys));
-  epoch_publish_time_.Set(static_cast<double>(state.published_at));
-  if (certificate_expires_at_) {
-    certificate_expiry_time_.Add({}).Set(static_cast<double>(certificate_expires_at_()));
+void ServerMetrics::set_http_state() {
+  if (!ask_http_) return;
+  const HttpState http = ask_http_();
+  const http::Load& load = http.load;
+  set(gauge("blindfuse_http_connections", "Open connections.").Add({}), load.connections);
+  raise_to(counter("blindfuse_http_sent_bytes_total",
+                   "Bytes of responses that were sent, their headers included.")
+               .Add({}),
+           load.sent_bytes);
+  auto& cuts = counter("blindfuse_http_connections_cut_total",
+                       "Connections that were ended before their time, by why.");
+  for (size_t i = 0; i < http::kCutCount; ++i) {
+    raise_to(cuts.Add({{"why", name_of(static_cast<http::Cut>(i))}}), load.cuts[i]);
   }
-  database_bytes_.Add({{"part", "matrix"}}).Set(static_cast<double>(state.matrix_bytes));
-  database_bytes_.Add({{"part", "hint"}}).Set(static_cast<double>(state.hint_bytes));
-  database_bytes_.Add({{"part", "packing_tables"}})
-      .Set(static_cast<double>(state.packing_table_bytes));
-  if (ask_http_memory_) {
-    const HttpMemory memory = ask_http_memory_();
-    const auto set = [](auto& family, const char* of, uint64_t bytes) {
-      family.Add({{"of", of}}).Set(static_cast<double>(bytes));
-    };
-    set(http_memory_, "requests", memory.request_bytes);
-    set(http_memory_, "responses", memory.response_bytes);
-    set(http_memory_max_, "requests", memory.request_bytes_max);
-    set(http_memory_max_, "responses", memory.response_bytes_max);
+  auto& memory = gauge("blindfuse_http_memory_bytes",
+                       "Memory of request bodies that arrive, and of responses until they are "
+                       "sent.");
+  set(memory.Add({{"of", "requests"}}), load.body_bytes);
+  set(memory.Add({{"of", "responses"}}), load.response_bytes);
+  auto& memory_max = gauge("blindfuse_http_memory_max_bytes", "What they may have.");
+  set(memory_max.Add({{"of", "requests"}}), http.request_bytes_max);
+  set(memory_max.Add({{"of", "responses"}}), http.response_bytes_max);
+}
+
+void ServerMetrics::set_epochs(const ServedEpochs& epochs) {
+  size_t count = 0;
+  size_t queue_length = 0;
+  uint64_t matrix_bytes = 0;
+  uint64_t hint_bytes = 0;
+  uint64_t packing_table_bytes = 0;
+  for (const EpochInMemory& held : epochs.in_memory()) {
+    ++count;
+    hint_bytes += held.downloads->hint_bytes();
+    if (!held.epoch) continue;
+    queue_length += held.epoch->scheduler().waiting_count();
+    matrix_bytes += held.epoch->layout().matrix_bytes();
+    packing_table_bytes += held.epoch->layout().packing_table_bytes();
   }
-  if (epoch_now_ == state.epoch) return;
-  if (epoch_info_ != nullptr) epoch_.Remove(epoch_info_);
-  epoch_info_ = &epoch_.Add({{"epoch", state.epoch}, {"engine", state.engine}});
+  set(gauge("blindfuse_queue_length", "Queries that wait for the engine.").Add({}), queue_length);
+  set(gauge("blindfuse_epochs",
+            "Epochs in memory: the current one, those in their grace period, and those that "
+            "requests still hold.")
+          .Add({}),
+      count);
+  auto& bytes = gauge("blindfuse_database_bytes",
+                      "Sizes of the matrices, hints or masks, and packing tables of all epochs in "
+                      "memory, shared parts counted for each.");
+  set(bytes.Add({{"part", "matrix"}}), matrix_bytes);
+  set(bytes.Add({{"part", "hint"}}), hint_bytes);
+  set(bytes.Add({{"part", "packing_tables"}}), packing_table_bytes);
+
+  const auto current = epochs.current();
+  const LoadedDatabase& database = current->database();
+  set(gauge("blindfuse_keys", "Keys of the current epoch.").Add({}), current->layout().key_count);
+  set(gauge("blindfuse_epoch_publish_time_seconds",
+            "When the current epoch was published, in seconds since 1970: the time of its "
+            "manifest.json.")
+          .Add({}),
+      database.published_at);
+  if (epoch_now_ == database.epoch) return;
+  auto& info = gauge("blindfuse_epoch_info",
+                     "1 for the epoch that clients get, with the engine that answers it.");
+  if (epoch_info_ != nullptr) info.Remove(epoch_info_);
+  epoch_info_ =
+      &info.Add({{"epoch", database.epoch}, {"engine", std::string(current->engine().name())}});
   epoch_info_->Set(1);
-  epoch_now_ = state.epoch;
+  epoch_now_ = database.epoch;
 }
 
 void ServerMetrics::set_process() {
-  resident_bytes_.Set(resident_bytes());
-  open_descriptors_.Set(open_descriptors());
+  if (certificate_expires_at_) {
+    set(gauge("blindfuse_certificate_expiry_time_seconds",
+              "When the server's certificate, or one of its chain, expires, in seconds since 1970.")
+            .Add({}),
+        certificate_expires_at_());
+  }
+  set(gauge("process_resident_memory_bytes", "Resident memory.").Add({}), resident_bytes());
+  set(gauge("process_open_fds", "Open file descriptors.").Add({}), open_descriptors());
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    descriptors_max_.Set(static_cast<double>(limit.rlim_cur));
+    set(gauge("process_max_fds", "File descriptors that may be open.").Add({}), limit.rlim_cur);
   }
   rusage usage{};
   if (getrusage(RUSAGE_SELF, &usage) == 0) {
-    const double now = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
-    cpu_seconds_.Increment(now - cpu_seconds_.Value());
+    raise_to(counter("process_cpu_seconds_total", "Processor time used.").Add({}),
+             seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime));
   }
 }
 
-std::string ServerMetrics::text(const ServerState& state) {
+std::string ServerMetrics::text(const ServedEpochs& epochs) {
   const std::lock_guard lock(text_mutex_);
-  set_state(state);
+  set_http_state();
+  set_epochs(epochs);
   set_process();
   return prometheus::TextSerializer().Serialize(registry_.Collect());
 }

@@ -7,7 +7,6 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <ctime>
@@ -19,7 +18,9 @@
 #include <string_view>
 #include <utility>
 
+#include "host/server/http/server.h"
 #include "host/server/serving/batch_scheduler.h"
+#include "host/server/serving/serving_epoch.h"
 
 namespace blindfuse {
 
@@ -37,27 +38,12 @@ enum class QueryOutcome {
   kStopping,
 };
 
-// The memory in bytes that arriving requests, and responses from the queue until they are sent,
-// hold, and may hold.
-struct HttpMemory {
-  uint64_t request_bytes = 0;
+// The listener of clients at the moment, with the most that request_bytes and response_bytes of its
+// load may be.
+struct HttpState {
+  http::Load load;
   uint64_t request_bytes_max = 0;
-  uint64_t response_bytes = 0;
   uint64_t response_bytes_max = 0;
-};
-
-// The state at the moment of asking.
-struct ServerState {
-  size_t queue_length = 0;
-  uint64_t matrix_bytes = 0;  // of all epochs in memory
-  uint64_t hint_bytes = 0;
-  uint64_t packing_table_bytes = 0;
-  size_t epochs = 0;
-  // Of the current epoch.
-  uint64_t keys = 0;
-  std::time_t published_at = 0;
-  std::string epoch;
-  std::string engine;
 };
 
 // Any thread.
@@ -68,8 +54,6 @@ class ServerMetrics final : public BatchObserver {
   // `route` and `status` have few values each. Text of a request is never a label.
   void on_request(std::string_view route, int status, uint64_t received_bytes,
                   std::chrono::duration<double> time);
-  void on_cut(std::string_view why, size_t count);
-  void on_sent(uint64_t bytes) { sent_bytes_.Increment(static_cast<double>(bytes)); }
   // key_name: of the client's API key, which the operator's file names. Empty if there is none.
   void on_queries(QueryOutcome outcome, size_t count, const std::string& key_name = "");
   void on_epoch_load(bool success);
@@ -85,11 +69,8 @@ class ServerMetrics final : public BatchObserver {
   // Whether the CPU computes because of the file of a device's fault.
   void set_device_set_aside(bool is_set_aside) { device_set_aside_.Set(is_set_aside ? 1 : 0); }
 
-  // The counters in which a server counts its connections.
-  std::atomic<size_t>& open_connections() { return open_connections_; }
-
   // Called at every text(); nullptr: there is none.
-  void set_http_memory(std::function<HttpMemory()> ask);
+  void set_http(std::function<HttpState()> ask);
 
   // The time at which the server's certificate expires. Called at every text(); nullptr: there is
   // no certificate. Set before anything is served.
@@ -98,49 +79,38 @@ class ServerMetrics final : public BatchObserver {
   }
 
   // Everything in Prometheus's text format.
-  std::string text(const ServerState& state);
+  std::string text(const ServedEpochs& epochs);
 
  private:
-  void set_state(const ServerState& state);
+  void set_http_state();
+  void set_epochs(const ServedEpochs& epochs);
   void set_process();
 
-  // The references below stay valid as long as this does.
+  // A metric of this name, which is made at the first call.
+  prometheus::Family<prometheus::Counter>& counter(const char* name, const char* help);
+  prometheus::Family<prometheus::Gauge>& gauge(const char* name, const char* help);
+  prometheus::Family<prometheus::Histogram>& histogram(const char* name, const char* help);
+
+  // The references below stay valid as long as this does. All that is not counted event by event is
+  // set by text().
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Counter>& requests_;
   prometheus::Family<prometheus::Histogram>& request_seconds_;
   prometheus::Counter& received_bytes_;
-  prometheus::Counter& sent_bytes_;
-  prometheus::Gauge& connections_;
-  prometheus::Family<prometheus::Counter>& cut_connections_;
-  prometheus::Family<prometheus::Gauge>& http_memory_;
-  prometheus::Family<prometheus::Gauge>& http_memory_max_;
   prometheus::Family<prometheus::Counter>& queries_;
   prometheus::Family<prometheus::Counter>& key_queries_;
-  prometheus::Gauge& queue_length_;
   prometheus::Histogram& queue_wait_;
   prometheus::Histogram& batch_queries_;
   prometheus::Histogram& batch_seconds_;
   prometheus::Counter& engine_failures_;
   prometheus::Gauge& device_set_aside_;
-  prometheus::Family<prometheus::Gauge>& epoch_;
   prometheus::Family<prometheus::Counter>& epoch_loads_;
-  prometheus::Gauge& epoch_publish_time_;
-  prometheus::Gauge& epochs_;
-  prometheus::Gauge& keys_;
-  prometheus::Family<prometheus::Gauge>& database_bytes_;
-  prometheus::Family<prometheus::Gauge>& certificate_expiry_time_;
-  prometheus::Gauge& resident_bytes_;
-  prometheus::Gauge& open_descriptors_;
-  prometheus::Gauge& descriptors_max_;
-  prometheus::Gauge& start_time_;
-  prometheus::Counter& cpu_seconds_;
 
-  std::atomic<size_t> open_connections_ = 0;
   std::mutex text_mutex_;  // one reader at a time
   prometheus::Gauge* epoch_info_ = nullptr;
   std::string epoch_now_;
   std::function<void(const std::string&)> on_device_lost_;
-  std::function<HttpMemory()> ask_http_memory_;
+  std::function<HttpState()> ask_http_;
   std::function<std::time_t()> certificate_expires_at_;
 };
 

@@ -60,7 +60,6 @@ class Database:
         levels: int | None = None,
         short_key: bool = False,
         keys_per_request: int | None = None,
-        prefer: str | None = None,
         params: str | None = None,
         digest_bytes: int | None = None,
         lookups_per_client: int | None = None,
@@ -80,7 +79,7 @@ class Database:
 
         Keys and values are bytes, or str, which are written as UTF-8. With `index`, items are values, and their numbers
         are their keys. Items are taken one by one, into a file next to `path`, not into memory. The rest are the
-        options of `blindfuse build` of the same names (see `blindfuse build --help`); None leaves the choice to it. An
+        options of `blindfuse build` of the same names (see `blindfuse build --help-all`); None leaves the choice to it. An
         error in the input or the options raises BlindfuseError, and changes nothing on disk.
         """
         options = {
@@ -89,7 +88,6 @@ class Database:
             "mode": mode,
             "levels": levels,
             "keys-per-request": keys_per_request,
-            "prefer": prefer,
             "params": params,
             "digest-bytes": digest_bytes,
             "lookups-per-client": lookups_per_client,
