@@ -85,6 +85,8 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     return {lanes_[oldest.lane].finished.data(), oldest.count * response_bytes_};
   }
 
+  [[noreturn]] void lose_device(const std::string& why) override { blindfuse::lose_device(why); }
+
  private:
   struct Begun {
     size_t lane;
@@ -140,12 +142,12 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     const auto is_wrong = [](uint32_t difference) { return difference != 0; };
     const auto first = std::ranges::find_if(differences, is_wrong);
     if (first == differences.end()) return;
-    lose_device("the kernel " + std::string(name_of(batch.kernel)) +
-                " is wrong, or the one that checks it: the products of " +
-                std::to_string(std::ranges::count_if(differences, is_wrong)) + " of " +
-                std::to_string(batch.count) + " queries with the " + matrix_.shape() +
-                " are not those of their words, the first query " +
-                std::to_string(first - differences.begin()));
+    blindfuse::lose_device("the kernel " + std::string(name_of(batch.kernel)) +
+                           " is wrong, or the one that checks it: the products of " +
+                           std::to_string(std::ranges::count_if(differences, is_wrong)) + " of " +
+                           std::to_string(batch.count) + " queries with the " + matrix_.shape() +
+                           " are not those of their words, the first query " +
+                           std::to_string(first - differences.begin()));
   }
 
   Scanner& scanner_;

@@ -11,6 +11,7 @@
 
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/second_level_spec.h"
+#include "src/base/errors.h"
 #include "src/engine/canary.h"
 
 namespace blindfuse {
@@ -98,6 +99,9 @@ class AnswerPipeline {
   // ResourceError; the batch has ended then, too. Throws DeviceLostError if a check of the products
   // fails, or any other check on the same device has failed.
   virtual std::span<const uint8_t> finish() = 0;
+  // Called for a response that is not the host's. Throws DeviceLostError with this text. From the
+  // beginning of the call on, finish() returns no responses of any pipeline on the same device.
+  [[noreturn]] virtual void lose_device(const std::string& why) { throw DeviceLostError(why); }
 };
 
 // An engine holds one matrix, in a layout of its own, and answers batches. At first the matrix is

@@ -154,6 +154,25 @@ TEST_F(EmulatedCudaCanary, NoticesAFaultOfTheSecondLevel) {
   stop();
 }
 
+// Otherwise the clients of another epoch would get its responses until the process ends.
+TEST_F(EmulatedCudaCanary, WithholdsWhatOtherPipelinesHaveComputed) {
+  start(1, std::chrono::hours(1));
+  const auto engine = make_cuda_engine({"mma"}, 0, kCanaryRows, kCanaryColumns);
+  engine->set_columns(0, matrix_);
+  engine->seal();
+  const auto other =
+      engine->make_answer_pipeline({layout_.query_bits, layout_.response_bits}, 2, 1);
+  for (size_t slot = 0; slot < 2; ++slot) other->put(slot, canary_.exchanges[0].query);
+  other->begin(0, 1);
+  EXPECT_FALSE(other->finish().empty());
+  other->begin(1, 1);
+  stop();
+  const fake_cuda::ScopedFaults faults("skip=round_products");
+  EXPECT_THROW(start(1, std::chrono::hours(1)), DeviceLostError);
+  EXPECT_THROW(other->finish(), DeviceLostError);
+  EXPECT_THROW(other->begin(0, 1), DeviceLostError);
+}
+
 // No client is answered by an engine that is wrong from the beginning, in a batch of any size.
 TEST_F(EmulatedCudaCanary, RefusesAnEngineThatIsWrongAtFirst) {
   for (const char* fault : {"skip=round_products", "spoil=round_products@4"}) {

@@ -289,8 +289,8 @@ void BatchScheduler::answer_canaries() {
       continue;
     }
     const std::string kernels = layout_.mode() == Mode::kPacked ? "packing" : "rounding";
-    throw DeviceLostError(
-        "the kernels of " + kernels + " are wrong: the response to the server's " + "own query " +
+    pipeline_->lose_device(
+        "the kernels of " + kernels + " are wrong: the response to the server's own query " +
         std::to_string(i) + " in a batch of " + std::to_string(count) + " with the matrix of " +
         std::to_string(layout_.row_count) + " rows and " + std::to_string(layout_.column_count()) +
         " columns is not the host's, and its products are right");
