@@ -28,6 +28,7 @@ auto policy_of(cudaStream_t stream) {
 // device has no memory for Thrust's temporaries.
 template <typename Call>
 auto call_thrust(const char* what, const Call& call) {
+  const DeviceCall watched(what);
   try {
     return call();
   } catch (const thrust::system_error& error) {

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "cuda/device/device_loss.h"
-#include "cuda/device/launch_trail.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -17,14 +16,7 @@ void check_cuda(cudaError_t status, const char* call, const char* file, int line
     (void)cudaGetLastError();  // this one does not stay
     throw ResourceError(message);
   }
-  note_device_lost();
-  throw DeviceLostError(message + launch_trail::text());
-}
-
-void check_launch(cudaError_t status, const char* kernel, cudaStream_t stream, const char* file,
-                  int line) {
-  if (status == cudaSuccess) return launch_trail::note(stream, kernel);
-  check_cuda(status, (std::string("launching ") + kernel).c_str(), file, line);
+  lose_device(message);
 }
 
 }  // namespace blindfuse

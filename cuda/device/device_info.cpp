@@ -105,6 +105,7 @@ std::string cuda_device_description(int device) {
 }
 
 int use_cuda_device(int device) {
+  const DeviceCall call("cudaSetDevice", kDriverStartAllowance);
   const WhyNot why = why_not_device(device);
   const std::string message = "the engine cuda cannot run: " + why.text;
   switch (why.kind) {
@@ -115,8 +116,7 @@ int use_cuda_device(int device) {
     case WhyNot::Kind::kState:
       throw ResourceError(message);
     case WhyNot::Kind::kLost:
-      note_device_lost();
-      throw DeviceLostError(message);
+      lose_device(message);
   }
   return device;
 }

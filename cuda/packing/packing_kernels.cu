@@ -41,7 +41,6 @@ ScanKernel sum_kernel_for(ScanKernel scan) {
     case ScanKernel::kWgmma:
     case ScanKernel::kWgmmaTma:
       return ScanKernel::kWgmma;
-    case ScanKernel::kAuto:
     case ScanKernel::kMma:
       return ScanKernel::kMma;
   }

@@ -16,8 +16,6 @@
 namespace blindfuse {
 namespace {
 
-constexpr std::string_view kPackingKernel = "packing";
-
 // Packs the products under the queries' keys, of which each brings one in addition to its words.
 class Packer final : public Responder {
  public:
@@ -33,8 +31,6 @@ class Packer final : public Responder {
     }
     BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
   }
-
-  std::string_view kernel() const override { return kPackingKernel; }
 
   // Its memory on the device, without the tables.
   static uint64_t device_bytes(size_t pack_count, size_t batch_max) {
@@ -106,10 +102,6 @@ std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
   invariant(second == nullptr || second->word_bits == bits.response,
             "a second level of the first one's words");
   invariant(second == nullptr || bucket_count == 1, "buckets have one level");
-  if (const auto why = scanner.record().why_unfit(kPackingKernel)) {
-    throw DeviceLostError("the packing kernels of the GPU are in quarantine: " + *why +
-                          "; --engine cpu packs on the processor");
-  }
   load_packing_kernels();
   if (second != nullptr) load_second_level_kernels();
   const BatchShape shape = packed_shape(matrix.row_count(), columns, tables.size(), bits.query,

@@ -1,8 +1,5 @@
 #include "cuda/pipelines/panel_products.h"
 
-#include <string>
-
-#include "cuda/device/launch_trail.h"
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
 #include "cuda/scan/scan_kernels.h"
@@ -54,10 +51,6 @@ class DevicePanelProducts final : public PanelProducts {
                                    cudaMemcpyHostToDevice, copies_.get()));
     panel.sent.record(copies_);
     panel.sent.hold(products_stream_);
-    launch_trail::note(products_stream_.get(),
-                       "a panel of " + std::to_string(rows.size()) + " rows, " +
-                           std::to_string(count_) + " vectors and " +
-                           std::to_string(matrix_.column_count()) + " columns");
     const Scanner::Choice choice = scanner_.choose(count_);
     const Limbs limbs{limbs_.data(), uint64_t{Scanner::step_count(rows)} * kStepRows, choice.order};
     start_cut(PlainWords{panel.device.data(), queries.stride, queries.panel_stride, rows.size(),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "cuda/device/device_loss.h"
 #include "cuda/scan/scan_kernels.h"
 #include "src/base/errors.h"
 
@@ -84,26 +85,26 @@ void DeviceMatrix::send(uint64_t first, std::span<const uint8_t> bytes) {
   staging.sent.record(stream_);
 }
 
-void DeviceMatrix::check() {
-  const std::lock_guard lock(mutex_);
-  if (!has_checksum()) throw ResourceError("the matrix arrived altered in the device's memory");
-  for (Staging& staging : staging_) staging.bytes = {};
+std::string DeviceMatrix::shape() const {
+  return "matrix of " + std::to_string(row_count_) + " rows and " + std::to_string(column_count_) +
+         " columns";
 }
 
-bool DeviceMatrix::is_as_sent() const {
-  const std::lock_guard lock(mutex_);
-  return has_checksum();
-}
-
-// Under the lock.
-bool DeviceMatrix::has_checksum() const {
-  if (bytes_.size() == 0) return true;
+void DeviceMatrix::check() const {
+  if (bytes_.size() == 0) return;
   use_device();
+  const std::lock_guard lock(mutex_);
   const uint64_t column_words = pitch_ / sizeof(uint64_t);
   uint64_t sent = 0;
   for (uint64_t c = 0; c < column_count_; ++c) sent += sent_[c].from(c * column_words);
-  return sent == device_checksum(reinterpret_cast<const uint64_t*>(bytes_.data()),
-                                 column_count_ * column_words, stream_.get());
+  if (sent == device_checksum(reinterpret_cast<const uint64_t*>(bytes_.data()),
+                              column_count_ * column_words, stream_.get())) {
+    for (Staging& staging : staging_) staging.bytes = {};
+    return;
+  }
+  lose_device("the " + shape() +
+              " is not what was sent to the device's memory; nvidia-smi -q -d ECC counts errors of "
+              "the memory");
 }
 
 }  // namespace blindfuse

@@ -247,7 +247,7 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
                      .bucket_count = layout.bucket_count()};
   if (layout.second) needs.second = second_level_spec(layout);
   database.engine = engines.make_serving_engine(layout.row_count, layout.column_count(), needs);
-  if (engines.kernel_record() != nullptr) {
+  if (engines.computes_on_device()) {
     database.canary.emplace();
     database.canary->words = canary_words(layout.row_count, layout.query_bits);
     database.canary->bucket_count = layout.bucket_count();

@@ -38,8 +38,8 @@ struct LoadedDatabase {
   std::time_t published_at = 0;  // the time of manifest.json
   EpochTable table;
   std::shared_ptr<const EpochDownloads> downloads;
-  // The words and products of the canary, if the engine's kernels are checked
-  // (EngineMaker::kernel_record).
+  // The words and products of the canary, if the engine computes on a device
+  // (EngineMaker::computes_on_device).
   std::optional<Canary> canary;
   // Holds the matrix, and is sealed. R rows, C columns: shard i has columns i W .. (i+1) W - 1.
   std::unique_ptr<Engine> engine;

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "host/engines/engine_factory.h"
 #include "src/base/errors.h"
@@ -108,7 +107,7 @@ void PackBatches::make(std::span<const uint32_t> packs, const OnColumns& on_colu
   const Buckets buckets = buckets_of(packs);
   const std::unique_ptr<PackMaker> maker = maker_of(packs, buckets, on_columns);
   std::optional<size_t> checked;
-  if (engines_.kernel_record() != nullptr && !packs.empty()) {
+  if (engines_.computes_on_device() && !packs.empty()) {
     uint64_t number = 0;
     fill_from_system({reinterpret_cast<uint8_t*>(&number), sizeof number});
     checked = number % packs.size();
@@ -125,7 +124,6 @@ void PackBatches::make(std::span<const uint32_t> packs, const OnColumns& on_colu
 // Makes a pack that a device has made again on the processor.
 void PackBatches::require_right(uint32_t pack, PackingTable table,
                                 std::span<const uint32_t, kDimension> mask) const {
-  constexpr std::string_view kKernel = "tables";
   const uint64_t rows = source_.layout.row_count;
   const uint64_t count = source_.column_count(pack);
   const Buckets buckets = buckets_of({&pack, 1});
@@ -142,15 +140,12 @@ void PackBatches::require_right(uint32_t pack, PackingTable table,
   std::vector<uint32_t> table_again(kTableWords);
   std::array<uint32_t, kDimension> mask_again;
   maker->make(0, MutablePackingTable(table_again), mask_again);
-  KernelRecord& record = *engines_.kernel_record();
-  if (std::ranges::equal(table, table_again) && std::ranges::equal(mask, mask_again)) {
-    return record.note_passed(kKernel, CheckStage::kBuild);
-  }
-  const std::string difference =
-      "pack " + std::to_string(pack) + " is not what the processor makes of the same columns";
-  record.note_failed(kKernel, CheckStage::kBuild, difference);
-  throw ResourceError("the GPU computes wrong: " + difference +
-                      "; nothing is published; --engine cpu makes packs on the processor");
+  if (std::ranges::equal(table, table_again) && std::ranges::equal(mask, mask_again)) return;
+  throw DeviceLostError("the GPU's kernels that make packing tables are wrong: pack " +
+                        std::to_string(pack) + " of " + std::to_string(rows) + " rows and " +
+                        std::to_string(count) +
+                        " columns is not what the processor makes of the same columns; nothing is "
+                        "published");
 }
 
 // Sealed, with all columns of the packs.

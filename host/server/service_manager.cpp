@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
 #include "src/system/file.h"
+#include "src/system/threads.h"
 
 namespace blindfuse {
 
@@ -50,15 +52,24 @@ ServiceManagerWatchdog::ServiceManagerWatchdog() {
   const uint64_t process = number_in_environment("WATCHDOG_PID");
   if (process != 0 && process != static_cast<uint64_t>(getpid())) return;
   constexpr uint64_t kMicrosecondsMax = uint64_t{1} << 50;
-  every_ = std::chrono::microseconds(
+  const std::chrono::microseconds every(
       std::min(number_in_environment("WATCHDOG_USEC"), kMicrosecondsMax) / 2);
+  if (every.count() == 0) return;
+  thread_ = start_thread([this, every] {
+    std::unique_lock lock(mutex_);
+    do {
+      notify_service_manager("WATCHDOG=1");
+    } while (!changed_.wait_for(lock, every, [this] { return is_over_; }));
+  });
 }
 
-void ServiceManagerWatchdog::tell() {
-  const auto now = Clock::now();
-  if (every_.count() == 0 || now - told_ < every_) return;
-  told_ = now;
-  notify_service_manager("WATCHDOG=1");
+ServiceManagerWatchdog::~ServiceManagerWatchdog() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
 }
 
 }  // namespace blindfuse

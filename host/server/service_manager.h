@@ -1,8 +1,10 @@
 // Notifies systemd (sd_notify(3)) that a service is ready, reads its files again, or stops.
 #pragma once
 
-#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <string_view>
+#include <thread>
 
 namespace blindfuse {
 
@@ -11,19 +13,22 @@ namespace blindfuse {
 void notify_service_manager(std::string_view state);
 
 // systemd's WatchdogSec= (sd_watchdog_enabled(3)): systemd ends and restarts a service that has
-// sent nothing for that long. For one thread.
+// sent nothing for that long.
 class ServiceManagerWatchdog {
  public:
-  // Reads from the environment whether the manager watches this process.
+  // If the environment says that the manager watches this process, reports on a thread that it
+  // runs, twice in the manager's time, until it is destroyed. Throws ResourceError if no thread can
+  // be started.
   ServiceManagerWatchdog();
-  // Reports that the service works, as often as the manager expects it, which is twice in its time.
-  void tell();
+  ~ServiceManagerWatchdog();
+  ServiceManagerWatchdog(const ServiceManagerWatchdog&) = delete;
+  ServiceManagerWatchdog& operator=(const ServiceManagerWatchdog&) = delete;
 
  private:
-  using Clock = std::chrono::steady_clock;
-
-  std::chrono::microseconds every_{0};  // 0: it does not watch
-  Clock::time_point told_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_over_ = false;
+  std::thread thread_;
 };
 
 }  // namespace blindfuse
