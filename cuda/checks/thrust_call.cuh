@@ -8,7 +8,6 @@
 #include <new>
 
 #include "cuda/device/check.h"
-#include "cuda/device/no_room.h"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same code on the CPU.

@@ -1,6 +1,9 @@
 #include "cuda/device/check.h"
 
+#include <cstddef>
 #include <string>
+
+#include <cuda_runtime_api.h>
 
 #include "cuda/device/device_loss.h"
 #include "src/base/errors.h"
@@ -17,6 +20,13 @@ void check_cuda(cudaError_t status, const char* call, const char* file, int line
     throw ResourceError(message);
   }
   lose_device(message);
+}
+
+void throw_no_room(const std::string& what, const std::string& why) {
+  // A device that is lost returns its error from every call.
+  size_t free = 0, total = 0;
+  BLINDFUSE_CUDA(cudaMemGetInfo(&free, &total));
+  throw ResourceError("no room for " + what + " on the device: " + why);
 }
 
 }  // namespace blindfuse

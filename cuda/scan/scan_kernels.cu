@@ -11,8 +11,7 @@
 #include "cuda/scan/kernels/cut_words.cuh"
 #include "cuda/scan/kernels/round_products.cuh"
 #include "cuda/scan/kernels/scan_wgmma_tma.cuh"
-#include "cuda/scan/kernels/weigh_columns.cuh"
-#include "cuda/scan/kernels/weigh_products.cuh"
+#include "cuda/scan/kernels/weigh.cuh"
 #include "cuda/scan/kernels/word_products.cuh"
 #include "cuda/scan/start_products.cuh"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "host/engines/engine_name.h"
+#include "host/engines/engine_factory.h"
 #include "host/engines/self_test.h"
 #include "src/base/errors.h"
 #include "src/program/program.h"

@@ -22,7 +22,7 @@
 #include "host/server/service.h"
 #include "host/server/serving/serving_epoch.h"
 #include "host/server/signals.h"
-#include "host/system/descriptors.h"
+#include "host/system/limits.h"
 #include "src/base/errors.h"
 #include "src/program/amount.h"
 #include "src/program/log.h"

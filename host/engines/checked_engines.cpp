@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "host/engines/engine_factory.h"
-#include "host/engines/engine_name.h"
 #include "host/system/device_fault.h"
 #include "src/base/errors.h"
 

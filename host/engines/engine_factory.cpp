@@ -1,19 +1,38 @@
 #include "host/engines/engine_factory.h"
 
+#include <charconv>
 #include <utility>
 
-#include "host/cpu/cpu_engine.h"
-#include "host/engines/engine_name.h"
-#include "src/base/errors.h"
-#ifdef BLINDFUSE_CUDA_ENGINE
 #include "cuda/cuda_engine_maker.h"
 #include "cuda/device/device_call.h"
 #include "cuda/device/device_info.h"
 #include "cuda/device/device_loss.h"
 #include "cuda/device/driver_library.h"
+#include "host/cpu/cpu_engine.h"
+#include "src/base/errors.h"
+
+#ifdef BLINDFUSE_CUDA_ENGINE
 #endif
 
 namespace blindfuse {
+
+std::optional<CudaName> parse_cuda_name(std::string_view name) {
+  if (!name.starts_with("cuda")) return std::nullopt;
+  name.remove_prefix(4);
+  CudaName result;
+  if (const size_t at = name.find('@'); at != std::string_view::npos) {
+    const std::string_view number = name.substr(at + 1);
+    const char* end = number.data() + number.size();
+    const auto [last, error] = std::from_chars(number.data(), end, result.device);
+    if (error != std::errc() || last != end || result.device < 0) return std::nullopt;
+    name = name.substr(0, at);
+  }
+  if (name.empty()) return result;
+  if (name.front() != ':' || name.size() == 1) return std::nullopt;
+  result.kernel = name.substr(1);
+  return result;
+}
+
 namespace {
 
 std::string joined(const std::vector<std::string>& names) {

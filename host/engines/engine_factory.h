@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,16 @@
 #include "src/engine/engine_maker.h"
 
 namespace blindfuse {
+
+// The names of engines on a GPU.
+// "cuda", "cuda:KERNEL", "cuda@DEVICE" or "cuda:KERNEL@DEVICE".
+struct CudaName {
+  std::string kernel;  // empty: the fastest
+  int device = 0;
+};
+
+// Nothing if it is not the name of an engine on a GPU.
+std::optional<CudaName> parse_cuda_name(std::string_view name);
 
 // "auto", "cpu", "cpu:KERNEL", "cuda" or "cuda:KERNEL", the last two with "@DEVICE" or without.
 // "auto" is a CUDA device if there is one. thread_count 0: one a processor (of the CPU). Throws

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "host/server/ready_file.h"
+#include "host/server/service_manager.h"
 #include "host/system/device_fault.h"
 #include "src/program/log.h"
 #include "src/system/threads.h"

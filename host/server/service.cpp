@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "host/server/file_reloader.h"
-#include "host/server/ready_file.h"
 #include "host/server/routes/admin.h"
 #include "host/server/service_manager.h"
 #include "host/server/serving/serving_epoch.h"

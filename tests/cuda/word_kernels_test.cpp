@@ -17,8 +17,7 @@
 
 #include "cuda/scan/kernels/cut_words.cuh"
 #include "cuda/scan/kernels/round_products.cuh"
-#include "cuda/scan/kernels/weigh_columns.cuh"
-#include "cuda/scan/kernels/weigh_products.cuh"
+#include "cuda/scan/kernels/weigh.cuh"
 
 namespace blindfuse::emulator {
 namespace {

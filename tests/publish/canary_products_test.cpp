@@ -1,4 +1,4 @@
-#include "host/database/canary_products.h"
+#include "host/database/loaded_database.h"
 
 #include <gtest/gtest.h>
 

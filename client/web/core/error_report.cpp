@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "src/protocol/ed25519.h"
+#include "src/protocol/manifest_signature.h"
 
 namespace blindfuse::web {
 namespace {

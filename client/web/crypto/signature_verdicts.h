@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/protocol/ed25519.h"
+#include "src/protocol/manifest_signature.h"
 
 namespace blindfuse::web {
 
