@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cuda/device/check.h"
+#include "cuda/device/device_loss.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {

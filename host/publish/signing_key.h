@@ -6,8 +6,8 @@
 #include <memory>
 #include <string_view>
 
+#include "src/protocol/ed25519.h"
 #include "src/protocol/manifest.h"
-#include "src/protocol/manifest_signature.h"
 #include "src/system/random.h"
 
 namespace blindfuse {

@@ -3,11 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <memory>
-#include <new>
-
-#include <openssl/err.h>
-#include <openssl/evp.h>
 
 #include "src/base/hex.h"
 
@@ -43,22 +38,6 @@ std::string utc_text(uint64_t seconds) {
 
 std::string numbered(uint64_t sequence, uint64_t time) {
   return "number " + std::to_string(sequence) + " of " + utc_text(time);
-}
-
-bool verify_ed25519(const PublicKey& signer, std::string_view message, const Signature& signature) {
-  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
-      EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, signer.data(), signer.size()),
-      EVP_PKEY_free);
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
-                                                                        EVP_MD_CTX_free);
-  if (!key || !context) throw std::bad_alloc();
-  const bool is_right =
-      EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
-      EVP_DigestVerify(context.get(), signature.data(), signature.size(),
-                       reinterpret_cast<const uint8_t*>(message.data()), message.size()) == 1;
-  // Others on this thread would take what is left there for their own errors.
-  ERR_clear_error();
-  return is_right;
 }
 
 }  // namespace blindfuse

@@ -1,13 +1,12 @@
 // The signature of a manifest (docs/PROTOCOL.md, section 2, Signature).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "src/base/errors.h"
+#include "src/protocol/ed25519.h"
 
 namespace blindfuse {
 
@@ -31,20 +30,5 @@ std::string utc_text(uint64_t seconds);
 
 // "number 7 of 2026-11-24T18:30:00Z", for messages.
 std::string numbered(uint64_t sequence, uint64_t time);
-
-// Verifies Ed25519 signatures (RFC 8032), by OpenSSL or, in builds without it, by the browser
-// (client/web/crypto).
-using PublicKey = std::array<uint8_t, 32>;
-using Signature = std::array<uint8_t, 64>;
-
-// The signature cannot be verified here: a browser may not know Ed25519.
-class CannotVerify : public InputError {
- public:
-  using InputError::InputError;
-};
-
-// Whether `signature` is that of `signer` for `message`. False also if `signer` is not a valid
-// public key. Throws CannotVerify.
-bool verify_ed25519(const PublicKey& signer, std::string_view message, const Signature& signature);
 
 }  // namespace blindfuse

@@ -1,5 +1,5 @@
 // Signatures by OpenSSL, against RFC 8032's examples and those of the scheme in plain Python.
-#include "src/protocol/manifest_signature.h"
+#include "src/protocol/ed25519.h"
 
 #include <gtest/gtest.h>
 

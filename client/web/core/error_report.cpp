@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "src/protocol/manifest_signature.h"
+#include "src/protocol/ed25519.h"
 
 namespace blindfuse::web {
 namespace {

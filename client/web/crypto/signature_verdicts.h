@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/protocol/manifest_signature.h"
+#include "src/protocol/ed25519.h"
 
 namespace blindfuse::web {
 
