@@ -51,9 +51,9 @@ class PackBatches {
 
   // The largest number of packs that make() takes.
   size_t packs_max() const;
-  // Makes packs in ascending order. Calls `write` once for each. If the engines compute on a device,
-  // one of the packs is made again on the processor before it is written. Throws InputError if a
-  // shard's file has changed, ResourceError, DeviceLostError if the two packs differ, and the
+  // Makes packs in ascending order. Calls `write` once for each. If the engines compute on a
+  // device, one of the packs is made again on the processor before it is written. Throws InputError
+  // if a shard's file has changed, ResourceError, DeviceLostError if the two packs differ, and the
   // exceptions of `write`.
   void make(std::span<const uint32_t> packs, const OnColumns& on_columns, const Write& write);
 
