@@ -32,10 +32,10 @@ void load_kernel(Kernel kernel) {
 template <typename Kernel>
 void allow_shared(Kernel kernel, uint32_t shared_bytes) {
   BLINDFUSE_CUDA_START(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      static_cast<int>(shared_bytes)));
+                                            static_cast<int>(shared_bytes)));
   // Shared memory first: what is read once does not stay in what is left of it.
   BLINDFUSE_CUDA_START(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                      static_cast<int>(cudaSharedmemCarveoutMaxShared)));
+                                            static_cast<int>(cudaSharedmemCarveoutMaxShared)));
 }
 
 // Blocks of the kernel that one multiprocessor runs at a time, with so much shared memory, which is

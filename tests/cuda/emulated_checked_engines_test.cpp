@@ -133,8 +133,8 @@ TEST_F(EmulatedCudaChoice, FallsBackToTheProcessorWithOneWarning) {
 
 TEST_F(EmulatedCudaChoice, TriesTheNextDevice) {
   const fake_cuda::ScopedFaults devices("devices=2");
-  const auto engines =
-      choose("auto", {with({check("dp4a", Outcome::kWrong)}, 2), with({check("dp4a"), check("mma")}, 2)});
+  const auto engines = choose(
+      "auto", {with({check("dp4a", Outcome::kWrong)}, 2), with({check("dp4a"), check("mma")}, 2)});
   EXPECT_EQ(engines.get().make_engine(64, 3)->name(), "cuda@1");
   EXPECT_EQ(warnings_.size(), 1u);
   ASSERT_EQ(tested_.size(), 2u);
@@ -146,7 +146,8 @@ TEST_F(EmulatedCudaChoice, TriesTheNextDevice) {
 TEST_F(EmulatedCudaChoice, TriesTheNextDeviceWhereOneIsLost) {
   const fake_cuda::ScopedFaults devices("devices=2,fail=cudaSetDevice@0:" +
                                         std::to_string(cudaErrorIllegalAddress));
-  const auto engines = choose("auto", {with({check("dp4a")}, 2), with({check("dp4a"), check("mma")}, 2)});
+  const auto engines =
+      choose("auto", {with({check("dp4a")}, 2), with({check("dp4a"), check("mma")}, 2)});
   EXPECT_EQ(warnings_.size(), 1u);
   const uint64_t before = fake_cuda::allocated_bytes();
   {

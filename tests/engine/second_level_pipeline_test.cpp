@@ -153,7 +153,8 @@ TEST_P(SecondLevelPipelineTest, SanitizerSample) {
   expect_answers(*pipeline, queries, 0, 1);
 }
 
-// The CPU engine, which has two threads, takes the second batch in three turns, the last one with a single query.
+// The CPU engine, which has two threads, takes the second batch in three turns, the last one with a
+// single query.
 TEST_P(SecondLevelPipelineTest, AnswersWithTheWordsOfARow) {
   const size_t many = GetParam() == "cpu" ? 5 : 2;
   const auto pipeline =
