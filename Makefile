@@ -5,7 +5,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-web deps-demo deps-package deps-test deps-soak in-place cuda-tools api-tools web-tools python-tools deps-fuzz deps-aarch64 deps-format configure configure-tests build web test unit-tests nightly bare-root bare-root-trixie soak package demo asan tsan aarch64 fuzz bench format clean
+.PHONY: help deps deps-web deps-demo deps-package deps-check deps-test deps-soak in-place cuda-tools api-tools web-tools python-tools deps-fuzz deps-aarch64 deps-format configure configure-check configure-tests build web check test nightly bare-root bare-root-trixie soak package demo asan tsan aarch64 fuzz bench format clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -19,9 +19,9 @@ BUILD_PACKAGES := g++ ccache cmake ninja-build pkg-config libboost-dev libssl-de
 WEB_PACKAGES := emscripten
 DEMO_PACKAGES := python3 wordnet-base
 PACKAGING_PACKAGES := dpkg-dev file
-TEST_PACKAGES := $(WEB_PACKAGES) $(DEMO_PACKAGES) $(PACKAGING_PACKAGES) libgtest-dev libgmock-dev libbenchmark-dev \
-  ca-certificates chromium curl libcpp-httplib-dev node-typescript openssl python3-dev python3-numpy python3-venv \
-  sqlite3 tinyproxy-bin
+CHECK_PACKAGES := libgtest-dev libgmock-dev libcpp-httplib-dev openssl sqlite3 tinyproxy-bin
+TEST_PACKAGES := $(CHECK_PACKAGES) $(WEB_PACKAGES) $(DEMO_PACKAGES) $(PACKAGING_PACKAGES) libbenchmark-dev \
+  ca-certificates chromium curl node-typescript python3-dev python3-numpy python3-venv
 SOAK_PACKAGES := libfuse2 python3 python3-fusepy
 FUZZ_PACKAGES := clang-14 libclang-rt-14-dev llvm-14
 AARCH64_PACKAGES := g++-aarch64-linux-gnu googletest qemu-user
@@ -78,6 +78,9 @@ deps-demo: deps
 
 deps-package: deps
 	$(call install,$(PACKAGING_PACKAGES))
+
+deps-check: deps
+	$(call install,$(CHECK_PACKAGES))
 
 deps-test: deps ## install the packages that the tests need
 	$(call install,$(TEST_PACKAGES))
@@ -138,6 +141,10 @@ in-place:
 configure: deps in-place
 	@[ -e build/build.ninja ] || cmake --preset release -DBLINDFUSE_TESTS=OFF -DBLINDFUSE_BENCH=OFF
 
+configure-check: deps-check in-place
+	@grep -qsx 'BLINDFUSE_TESTS:BOOL=ON' build/CMakeCache.txt && [ -e build/build.ninja ] ||
+	  cmake --preset release -DBLINDFUSE_TESTS=ON -DBLINDFUSE_BENCH=OFF
+
 configure-tests: deps-test in-place
 	@for option in TESTS BENCH WEB; do
 	  grep -qsx "BLINDFUSE_$$option:BOOL=ON" build/CMakeCache.txt && [ -e build/build.ninja ] || missing=1
@@ -151,20 +158,20 @@ web: deps-web configure ## build the programs with the page for browsers, which 
 	@grep -q '^BLINDFUSE_EMXX:FILEPATH=/' build/CMakeCache.txt || cmake --preset release -DBLINDFUSE_WEB=ON
 	cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client blindfuse_client_shared blindfuse_web
 
+check: configure-check ## build and run the tests in C++, without sanitizers: for daily work
+	@tests/run/check.sh $(JOBS)
+
 test: cuda-tools api-tools web-tools python-tools configure-tests ## build everything and run every test, those of what others send also with AddressSanitizer
 	@tests/run/gate.sh $(JOBS)
 
 nightly: deps-soak deps-fuzz deps-aarch64 ## run what `make test` has no time for, in hours
 	@tests/run/nightly.sh $(JOBS)
 
-unit-tests: configure-tests ## build and run the tests in C++ alone, without sanitizers
-	@tests/run/unit.sh $(JOBS)
-
 bare-root: ## run demo and test on a fresh Debian 12 made by debootstrap, in build/bare-root; needs root
 	@tests/bare_root/run.sh bookworm $(JOBS) demo test
 
-bare-root-trixie: ## run demo and the unit tests on a fresh Debian 13, too
-	@tests/bare_root/run.sh trixie $(JOBS) demo unit-tests
+bare-root-trixie: ## run demo and check on a fresh Debian 13
+	@tests/bare_root/run.sh trixie $(JOBS) demo check
 
 soak: deps-soak configure-tests ## serve good and hostile clients for SOAK_SECONDS, with a new epoch every SOAK_EVERY seconds
 	@cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client blindfuse-bench-load

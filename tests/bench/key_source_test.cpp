@@ -69,7 +69,7 @@ TEST_F(KeySourceTest, BadFilesAreRefusedByTheirLine) {
     return std::string("accepted");
   };
   options_.expect_file = file("truth.tsv", "a\tx\nb\n");
-  EXPECT_NE(refusal().find("truth.tsv:2: there is no tab"), std::string::npos) << refusal();
+  EXPECT_NE(refusal().find("truth.tsv:2: no tab; expected KEY"), std::string::npos) << refusal();
   options_.expect_file = file("truth.tsv", "\n");
   EXPECT_NE(refusal().find("has no keys"), std::string::npos) << refusal();
   options_.expect_file = folder_.path() / "missing";

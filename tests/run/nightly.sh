@@ -32,7 +32,7 @@ stage 'Debian package' make package JOBS="$JOBS"
 BARE_ROOT_CCACHE=$(ccache --get-config cache_dir 2>/dev/null) || BARE_ROOT_CCACHE=
 export BARE_ROOT_CCACHE
 stage 'bare Debian 12: make demo, make test' make bare-root JOBS="$JOBS"
-stage 'bare Debian 13: make demo, make unit-tests' make bare-root-trixie JOBS="$JOBS"
+stage 'bare Debian 13: make demo, make check' make bare-root-trixie JOBS="$JOBS"
 stage 'slow readers of every kind of response' tests/soak/slow_readers.py --bin build/bin
 stage "soak of ${SOAK_SECONDS:=600} s" make soak JOBS="$JOBS" SOAK_SECONDS="$SOAK_SECONDS"
 finish
