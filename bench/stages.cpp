@@ -18,7 +18,7 @@
 #include "host/cpu/scan/multiply_kernel.h"
 #include "host/hint/hint.h"
 #include "host/publish/filter.h"
-#include "host/publish/shard_matrix.h"
+#include "host/publish/shard_stage.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/layout.h"
 #include "src/protocol/key_hash.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "src/base/errors.h"
-#include "src/protocol/bucket_choice.h"
+#include "src/protocol/key_hash.h"
 
 namespace blindfuse {
 namespace {

@@ -10,7 +10,6 @@
 #include "client/database_description.h"
 #include "client/secret.h"
 #include "src/arithmetic/layout.h"
-#include "src/protocol/bucket_choice.h"
 #include "src/protocol/key_hash.h"
 
 namespace blindfuse {

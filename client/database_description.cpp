@@ -5,7 +5,7 @@
 
 #include "src/arithmetic/public_divisor.h"
 #include "src/base/errors.h"
-#include "src/protocol/bucket_choice.h"
+#include "src/protocol/key_hash.h"
 
 namespace blindfuse {
 

@@ -18,9 +18,9 @@
 
 #include "client/connection.h"
 #include "client/http_response.h"
-#include "src/base/ascii.h"
 #include "src/base/base64.h"
 #include "src/base/errors.h"
+#include "src/base/utf8.h"
 #include "src/system/file.h"
 
 namespace blindfuse {

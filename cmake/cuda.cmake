@@ -18,14 +18,6 @@ if(NOT CMAKE_MATCH_1 OR CMAKE_MATCH_1 VERSION_LESS 12.0)
   message(STATUS "Engines: CPU; the nvcc here is ${CMAKE_MATCH_1}, and CUDA 12 is needed for the CUDA engine")
   return()
 endif()
-# cuBLAS is loaded when asked for; its types are needed to build.
-get_filename_component(cuda_root ${BLINDFUSE_NVCC} REALPATH)
-get_filename_component(cuda_root ${cuda_root} DIRECTORY)
-find_path(BLINDFUSE_CUBLAS_INCLUDE cublas_v2.h HINTS ${cuda_root}/../include ${cuda_root}/../targets/x86_64-linux/include)
-if(NOT BLINDFUSE_CUBLAS_INCLUDE)
-  message(STATUS "Engines: CPU; nvcc is here without cuBLAS's headers (libcublas-dev), which the CUDA engine needs")
-  return()
-endif()
 
 # Ampere, Ada and Hopper as they are; later ones compile what is kept for compute capability 9.0.
 set(CMAKE_CUDA_ARCHITECTURES 80-real 89-real 90a-real 90-virtual)

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cuda/device/device_info.h"
-#include "cuda/device/launch_trail.h"
 #include "cuda/pipelines/answer_pipeline.h"
 #include "cuda/pipelines/batch_sizes.h"
 #include "cuda/pipelines/packed_answer_pipeline.h"
@@ -26,7 +26,7 @@ constexpr uint64_t kQueriesAtOnce = kScanMmaQueriesMax;
 // Device memory that an engine needs in addition to its matrix and to what CUDA itself takes: the
 // larger one of what it takes before it serves and while it does, whatever the words of queries and
 // responses are rounded to; and what products are checked with, which it takes all the time.
-uint64_t serving_bytes(std::string_view kernel, uint64_t rows, uint64_t columns,
+uint64_t serving_bytes(const std::vector<std::string>& kernels, uint64_t rows, uint64_t columns,
                        const ServingNeeds& needs, uint64_t timed_bytes_min) {
   constexpr uint32_t kBitsMax = 32;
   const SecondLevelSpec* second = needs.second ? &*needs.second : nullptr;
@@ -39,19 +39,16 @@ uint64_t serving_bytes(std::string_view kernel, uint64_t rows, uint64_t columns,
           ? BatchSizes(shape, needs.batch_max).device_bytes()
           : packed_pipeline_bytes(shape, needs.pack_count, needs.batch_max, second);
   uint64_t before = trial_bytes(rows, columns, needs.batch_max);
-  if (kernel.empty()) before = std::max(before, timing_bytes(rows, columns, timed_bytes_min));
-  // What cuBLAS has taken for the trial stays.
-  const uint64_t scan = kernel == "cublas" ? CublasProduct::sum_bytes(needs.batch_max, columns) : 0;
-  return scan + CheckVector::bytes_of(rows, columns, needs.bucket_count) +
-         std::max(before, pipeline);
+  if (kernels.size() != 1) before = std::max(before, timing_bytes(rows, columns, timed_bytes_min));
+  return CheckVector::bytes_of(rows, columns, needs.bucket_count) + std::max(before, pipeline);
 }
 
 // The same with what CUDA itself takes. Throws ResourceError when there is no room for the packing
 // tables with all that.
-uint64_t bytes_beside(std::string_view kernel, uint64_t rows, uint64_t columns,
+uint64_t bytes_beside(const std::vector<std::string>& kernels, uint64_t rows, uint64_t columns,
                       const ServingNeeds& needs, uint64_t timed_bytes_min) {
   const uint64_t bytes =
-      serving_bytes(kernel, rows, columns, needs, timed_bytes_min) + kCudaItselfBytes;
+      serving_bytes(kernels, rows, columns, needs, timed_bytes_min) + kCudaItselfBytes;
   if (needs.pack_count > 0) {
     require_room(DeviceMatrix::bytes_of(rows, columns) + bytes,
                  "the matrix, the packing tables and their queries",
@@ -68,22 +65,22 @@ int prepare_device(int device) {
   return device;
 }
 
-std::string engine_name(std::string_view kernel, int device) {
+std::string engine_name(const std::vector<std::string>& kernels, int device) {
   std::string name = "cuda";
-  if (!kernel.empty()) name += ":" + std::string(kernel);
+  if (kernels.size() == 1) name += ":" + kernels.front();
   if (device != 0) name += "@" + std::to_string(device);
   return name;
 }
 
 class CudaEngine final : public Engine {
  public:
-  CudaEngine(std::string_view kernel, int device, std::shared_ptr<KernelRecord> record,
-             uint64_t row_count, uint64_t column_count, const ServingNeeds& needs,
+  CudaEngine(const std::vector<std::string>& kernels, int device, uint64_t row_count,
+             uint64_t column_count, const ServingNeeds& needs,
              std::shared_ptr<Calibrations> calibrations)
-      : name_(engine_name(kernel, prepare_device(device))),
+      : name_(engine_name(kernels, prepare_device(device))),
         matrix_(device, row_count, column_count,
-                bytes_beside(kernel, row_count, column_count, needs, calibrations->bytes_min())),
-        scanner_(matrix_, kernel, std::move(record), std::move(calibrations)) {}
+                bytes_beside(kernels, row_count, column_count, needs, calibrations->bytes_min())),
+        scanner_(matrix_, kernels, std::move(calibrations)) {}
 
   std::string_view name() const override { return name_; }
   std::string hardware() const override {
@@ -106,9 +103,8 @@ class CudaEngine final : public Engine {
 
   void check_kernels(const Canary& canary, size_t batch_max) override {
     matrix_.use_device();
-    scanner_.check_kernels(canary, batch_max);
-    // Here, where the caller can tell when a device hangs, and not while a pipeline is made.
     scanner_.calibrate();
+    scanner_.check_kernels(canary, batch_max);
   }
 
   void multiply_columns(QueryBatch queries, RowRange rows, ColumnRange columns,
@@ -162,9 +158,6 @@ class CudaEngine final : public Engine {
     const Limbs limbs{limbs_.data(), limb_pitch, choice.order};
     gather(queries, rows.size());
     const cudaStream_t stream = stream_.get();
-    launch_trail::note(stream, "a product of " + std::to_string(count) + " queries with " +
-                                   std::to_string(rows.size()) + " rows and " +
-                                   std::to_string(columns) + " columns");
     BLINDFUSE_CUDA(cudaMemcpyAsync(words_.data(), host_words_.data(),
                                    count * rows.size() * sizeof(uint32_t), cudaMemcpyHostToDevice,
                                    stream));
@@ -215,12 +208,12 @@ class CudaEngine final : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_cuda_engine(std::string_view kernel, int device,
-                                         std::shared_ptr<KernelRecord> record, uint64_t row_count,
-                                         uint64_t column_count, const ServingNeeds& needs,
+std::unique_ptr<Engine> make_cuda_engine(const std::vector<std::string>& kernels, int device,
+                                         uint64_t row_count, uint64_t column_count,
+                                         const ServingNeeds& needs,
                                          std::shared_ptr<Calibrations> calibrations) {
-  return std::make_unique<CudaEngine>(kernel, device, std::move(record), row_count, column_count,
-                                      needs, std::move(calibrations));
+  return std::make_unique<CudaEngine>(kernels, device, row_count, column_count, needs,
+                                      std::move(calibrations));
 }
 
 }  // namespace blindfuse

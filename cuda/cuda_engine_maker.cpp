@@ -19,9 +19,9 @@ namespace {
 
 class CudaEngineMaker final : public EngineMaker {
  public:
-  CudaEngineMaker(std::string_view kernel, int device, std::shared_ptr<KernelRecord> record)
-      : kernel_(kernel), device_(use_cuda_device(device)), record_(std::move(record)) {
-    scan_kernel_named(kernel_);
+  CudaEngineMaker(std::vector<std::string> kernels, int device)
+      : kernels_(std::move(kernels)), device_(use_cuda_device(device)) {
+    for (const std::string& kernel : kernels_) scan_kernel_named(kernel);
   }
 
   std::unique_ptr<Engine> make_engine(uint64_t row_count, uint64_t column_count) const override {
@@ -29,11 +29,10 @@ class CudaEngineMaker final : public EngineMaker {
   }
   std::unique_ptr<Engine> make_serving_engine(uint64_t row_count, uint64_t column_count,
                                               const ServingNeeds& needs) const override {
-    return make_cuda_engine(kernel_, device_, record_, row_count, column_count, needs,
-                            calibrations_);
+    return make_cuda_engine(kernels_, device_, row_count, column_count, needs, calibrations_);
   }
 
-  std::shared_ptr<KernelRecord> kernel_record() const override { return record_; }
+  bool computes_on_device() const override { return true; }
 
   // As many as have 4 GiB of columns, however many threads the caller has.
   size_t packs_at_once(uint64_t row_count, unsigned) const override {
@@ -46,14 +45,13 @@ class CudaEngineMaker final : public EngineMaker {
                                              std::span<const uint32_t> key_masks,
                                              uint64_t row_count,
                                              uint64_t column_count) const override {
-    return make_device_pack_maker(kernel_, use_cuda_device(device_), record_, blocks, key_masks,
-                                  row_count, column_count);
+    return make_device_pack_maker(kernels_, use_cuda_device(device_), blocks, key_masks, row_count,
+                                  column_count);
   }
 
  private:
-  const std::string kernel_;
+  const std::vector<std::string> kernels_;
   const int device_;
-  const std::shared_ptr<KernelRecord> record_;
   const std::shared_ptr<Calibrations> calibrations_ = std::make_shared<Calibrations>();
 };
 
@@ -71,9 +69,8 @@ void load_cuda_kernels(int device, std::string_view part) {
 
 std::vector<std::string_view> cuda_kernel_names() { return scan_kernel_names(); }
 
-std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view kernel, int device,
-                                                    std::shared_ptr<KernelRecord> record) {
-  return std::make_unique<CudaEngineMaker>(kernel, device, std::move(record));
+std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::vector<std::string> kernels, int device) {
+  return std::make_unique<CudaEngineMaker>(std::move(kernels), device);
 }
 
 }  // namespace blindfuse

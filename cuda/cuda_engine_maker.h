@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,12 +10,10 @@
 
 namespace blindfuse {
 
-// kernel: one of cuda_kernel_names(), or "" for the fastest by the size of the batch. Throws
+// kernels: those of cuda_kernel_names() that engines may use; none: all. Throws
 // UsageError if there is no such kernel or device, and ResourceError for one that the machine may
-// have later (cuda/device/device_info.h). Its engines have their matrix on that device. record:
-// that of the device's kernels.
-std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view kernel, int device,
-                                                    std::shared_ptr<KernelRecord> record);
+// have later (cuda/device/device_info.h). Its engines have their matrix on that device.
+std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::vector<std::string> kernels, int device);
 
 // Loads the code of all kernels for the scan to the device, and of those of this part of the
 // engine, "packing" or "tables"; "" for none. If the device is newer than the program, the driver

@@ -50,7 +50,6 @@ std::optional<std::string> library_of(const std::string& header) {
       {"httplib.h", "httplib"},
       {"cuda.h", "cuda"},
       {"cuda_runtime_api.h", "cuda"},
-      {"cublas_v2.h", "cuda"},
       {"thrust/", "cuda"},
       {"nanobind/", "nanobind"},
       {"emscripten.h", "emscripten"},

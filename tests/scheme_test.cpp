@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "host/hint/hint.h"
-#include "host/publish/shard_matrix.h"
+#include "host/publish/shard_stage.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/protocol/public_matrix.h"
 #include "tests/filled_engine.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "host/hint/hint.h"
-#include "host/publish/shard_matrix.h"
+#include "host/publish/shard_stage.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/protocol/manifest.h"
 #include "src/protocol/sha256.h"

@@ -32,9 +32,7 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// Whether this machine has cuBLAS or not: that it is missing is said more clearly later.
-const std::vector<std::string> kKernelNames = {kAll,    "auto",      "dp4a",  "mma",
-                                               "wgmma", "wgmma-tma", "cublas"};
+const std::vector<std::string> kKernelNames = {kAll, "auto", "dp4a", "mma", "wgmma", "wgmma-tma"};
 
 // "check" is what comes before all others, and may come alone.
 const std::vector<std::string> kMeasurements = {"check",      "scan",    "answers", "packed",
@@ -64,23 +62,23 @@ void use_device() {
 std::vector<std::string> chosen_kernels(const Options& options, const Yardsticks& yardsticks) {
   const std::string& why_no_cublas = yardsticks.why_no_product();
   if (!why_no_cublas.empty()) {
-    std::fprintf(stderr, "no peak to compare with, and no kernel cublas: %s\n",
-                 why_no_cublas.c_str());
+    std::fprintf(stderr, "no peak to compare with: %s\n", why_no_cublas.c_str());
   }
   if (!has(options.kernels, kAll)) return options.kernels;
   std::vector<std::string> names = {"auto"};
   for (const std::string_view name : cuda_kernel_names()) names.emplace_back(name);
-  if (!why_no_cublas.empty()) std::erase(names, "cublas");
   return names;
 }
 
 // A shape that this device is too small for is left out.
 template <typename Measure>
-void measure_if_there_is_room(const Options& options, const Shape& shape, const Measure& measure) {
-  if (!is_wanted(options, shape)) return;
+void measure_if_there_is_room(const Bench& bench, const Shape& shape, const Measure& measure) {
+  if (!is_wanted(bench.options, shape)) return;
   try {
     measure();
-  } catch (const DeviceLostError&) {
+  } catch (const DeviceLostError& error) {
+    const std::string text = error.what();
+    if (text.find(" is wrong") != std::string::npos) bench.report.say_wrong(text);
     throw;
   } catch (const ResourceError& error) {
     std::fprintf(stderr, "%s is left out: %s\n", std::string(shape.name).c_str(), error.what());
@@ -92,27 +90,27 @@ void measure_all(const Bench& bench) {
   const auto is_asked_for = [&](const char* name) { return has(options.measurements, name); };
   for (const Shape& shape : options.scan_shapes()) {
     ScanSeconds scans;
-    measure_if_there_is_room(options, shape, [&] {
+    measure_if_there_is_room(bench, shape, [&] {
       if (is_asked_for("scan")) scans = time_scans(bench, shape);
       if (is_asked_for("answers")) time_pipelines(bench, shape, scans);
     });
     if (shape.name != options.packed_shape().name) continue;
-    measure_if_there_is_room(options, shape, [&] {
+    measure_if_there_is_room(bench, shape, [&] {
       if (is_asked_for("packed")) time_packed_pipelines(bench, shape, scans);
       if (is_asked_for("two-levels")) time_two_levels(bench, shape, scans);
     });
   }
   if (is_asked_for("buckets")) {
     const Shape& shape = options.bucket_shape();
-    measure_if_there_is_room(options, shape, [&] { time_buckets(bench, shape); });
+    measure_if_there_is_room(bench, shape, [&] { time_buckets(bench, shape); });
   }
   if (is_asked_for("hint")) {
     const Shape& shape = options.hint_shape();
-    measure_if_there_is_room(options, shape, [&] { time_hint(bench, shape); });
+    measure_if_there_is_room(bench, shape, [&] { time_hint(bench, shape); });
   }
   if (is_asked_for("packs")) {
     const Shape& shape = options.pack_shape();
-    measure_if_there_is_room(options, shape, [&] { time_packs(bench, shape); });
+    measure_if_there_is_room(bench, shape, [&] { time_packs(bench, shape); });
   }
   if (bench.report.is_empty()) {
     throw ResourceError(

@@ -39,7 +39,6 @@
 #include "src/base/errors.h"
 #include "src/engine/canary.h"
 #include "src/engine/engine.h"
-#include "src/engine/kernel_record.h"
 #include "src/protocol/public_matrix.h"
 
 namespace blindfuse::bench {
@@ -56,17 +55,9 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// With "auto" the next kernel replaces one that is wrong, and the times are those of both.
-std::shared_ptr<KernelRecord> make_record(const Bench& bench) {
-  return std::make_shared<KernelRecord>(
-      [&report = bench.report](std::string_view kernel, CheckStage, const std::string& why) {
-        report.say_wrong(std::string(kernel) + ": " + why);
-      });
-}
-
 std::unique_ptr<Engine> make_random_engine(const Bench& bench, const Shape& shape) {
-  auto engine = make_cuda_engine(kernel_argument(bench.kernels.front()), kDevice,
-                                 make_record(bench), shape.rows, shape.columns);
+  auto engine =
+      make_cuda_engine(kernels_of(bench.kernels.front()), kDevice, shape.rows, shape.columns);
   fill_columns(
       bench.random, shape, bench.threads,
       [&](uint64_t first, std::span<const uint8_t> bytes) { engine->set_columns(first, bytes); });
@@ -271,7 +262,7 @@ void time_packs(const Bench& bench, const Shape& shape) {
       bench.random, shape, bench.threads,
       [&](uint64_t first, std::span<const uint8_t> bytes) { matrix.set_columns(first, bytes); });
   matrix.check();
-  Scanner scanner(matrix, kernel_argument(bench.kernels.front()), std::make_shared<KernelRecord>());
+  Scanner scanner(matrix, kernels_of(bench.kernels.front()));
   const auto packs = static_cast<uint32_t>((shape.columns + kPackColumns - 1) / kPackColumns);
   const std::vector<uint32_t> buckets(shape.columns);
   std::vector<uint32_t> table(kTableWords);

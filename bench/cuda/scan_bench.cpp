@@ -117,8 +117,7 @@ Limbs ScanProblem::limbs(LimbOrder order) const {
 }
 
 std::unique_ptr<Scanner> ScanProblem::make_scanner(const std::string& kernel) const {
-  auto scanner =
-      std::make_unique<Scanner>(matrix_, kernel_argument(kernel), std::make_shared<KernelRecord>());
+  auto scanner = std::make_unique<Scanner>(matrix_, kernels_of(kernel));
   scanner->calibrate();
   return scanner;
 }

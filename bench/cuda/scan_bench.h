@@ -15,9 +15,10 @@
 
 namespace blindfuse::bench {
 
-// The kernel's name in the engine's makers. "auto" is none in particular.
-inline std::string_view kernel_argument(const std::string& kernel) {
-  return kernel == "auto" ? std::string_view() : std::string_view(kernel);
+// The kernels that a scanner of this name may use. "auto" is none in particular.
+inline std::vector<std::string> kernels_of(const std::string& kernel) {
+  if (kernel == "auto") return {};
+  return {kernel};
 }
 
 // The data that every part of the benchmark needs.

@@ -1,29 +1,23 @@
 // Napkin, on an H200: 256 MiB over 16 lanes of PCIe 5 (63 GB/s) take 4.3 ms.
 //
-// The product is 8192 x 8192 bytes deep enough that what CublasProduct does after it does not
-// count: 65536 rows are 4.4 T multiply-adds, 4.4 ms of the dense peak of 990 T/s, and to add the
-// sums to the products moves 16 + 8 bytes for each of 8192 x 2048, 0.4 GB: 0.1 ms, 2 %. Both
-// operands lie along the rows, as cuBLAS likes its bytes (transposed times not transposed).
+// The product is of 8192 x 8192 bytes: 65536 rows are 4.4 T multiply-adds, 4.4 ms of the dense peak
+// of 990 T/s.
 #include "bench/cuda/yardsticks.h"
 
 #include <algorithm>
 #include <span>
 #include <utility>
 
-#include "cuda/scan/cublas_status.h"
-#include "cuda/scan/kernels/scan_args.h"
 #include "src/base/errors.h"
 
 namespace blindfuse::bench {
 namespace {
 
-constexpr uint64_t kProductDepth = 65'536;
-constexpr uint32_t kProductColumns = 8'192;
-constexpr uint32_t kProductLimbRows = 8'192;
-constexpr uint32_t kProductQueries = kProductLimbRows / kLimbRowsInFour * kQueriesInFour;
-static_assert((kProductColumns + kProductLimbRows) * kProductDepth <= Sizes().operand_bytes,
+constexpr int kProductDepth = 65'536;
+constexpr int kProductSide = 8'192;
+constexpr uint64_t kOperandBytes = uint64_t{kProductSide} * kProductDepth;
+static_assert(2 * kOperandBytes <= Sizes().operand_bytes,
               "both operands are random bytes of the source");
-static_assert(kProductDepth % kStepRows == 0);
 
 uint64_t bytes_of(const DeviceMatrix& matrix) { return matrix.pitch() * matrix.column_count(); }
 
@@ -65,7 +59,6 @@ Yardsticks::Yardsticks(const RandomBytes& random, const Options& options)
       stopwatch_(sizes_.lead_in_bytes),
       source_(sizes_.operand_bytes),
       target_(sizes_.sent_bytes),
-      products_(uint64_t{kProductQueries} * kProductColumns),
       folded_(1),
       host_(sizes_.sent_bytes) {
   fill(source_, random);
@@ -82,14 +75,14 @@ Yardsticks::Yardsticks(const RandomBytes& random, const Options& options)
 // measured.
 void Yardsticks::try_product() {
   try {
-    product_ = std::make_unique<CublasProduct>();
+    product_ = std::make_unique<const ByteProduct>(kProductSide, kProductDepth);
     multiplied_per_second();
     return;
   } catch (const InputError& error) {
     why_no_product_ = error.what();
   } catch (const ResourceError& error) {
     why_no_product_ = error.what();
-    go_on_without_cublas();
+    BLINDFUSE_CUDA(cudaDeviceSynchronize());
   }
   product_.reset();
 }
@@ -114,20 +107,10 @@ double Yardsticks::sent_per_second() {
 
 double Yardsticks::multiplied_per_second() {
   if (product_ == nullptr) return 0;
-  ScanArgs args{};
-  args.columns = source_.data();
-  args.column_pitch = kProductDepth;
-  args.column_count = kProductColumns;
-  args.step_count = kProductDepth / kStepRows;
-  args.limbs = source_.data() + kProductColumns * kProductDepth;
-  args.limb_pitch = kProductDepth;
-  args.query_count = kProductQueries;
-  args.products = products_.data();
-  args.product_pitch = kProductColumns;
-  const double seconds =
-      stopwatch_.seconds(stream_, [&] { product_->start(args, args.column_count, stream_.get()); });
-  return static_cast<double>(kProductColumns) * static_cast<double>(kProductLimbRows) *
-         static_cast<double>(kProductDepth) / seconds;
+  const double seconds = stopwatch_.seconds(stream_, [&] {
+    product_->start(source_.data(), source_.data() + kOperandBytes, stream_.get());
+  });
+  return static_cast<double>(kOperandBytes) * kProductSide / seconds;
 }
 
 double Yardsticks::read_per_second(const DeviceMatrix& matrix) {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "bench/cuda/byte_product.h"
 #include "bench/cuda/random_bytes.h"
 #include "bench/cuda/stopwatch.h"
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
-#include "cuda/scan/cublas_product.h"
 #include "cuda/scan/device_matrix.h"
 
 namespace blindfuse::bench {
@@ -53,10 +53,9 @@ class Yardsticks {
   Stopwatch stopwatch_;
   DeviceMemory<int8_t> source_;
   DeviceMemory<int8_t> target_;
-  DeviceMemory<uint32_t> products_;
   DeviceMemory<uint32_t> folded_;
   PinnedMemory<uint8_t> host_;
-  std::unique_ptr<CublasProduct> product_;
+  std::unique_ptr<const ByteProduct> product_;
   std::string why_no_product_;
   Stream stream_;
 };

@@ -8,7 +8,6 @@
 #include <new>
 
 #include "cuda/device/check.h"
-#include "cuda/device/no_room.h"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same code on the CPU.
@@ -28,6 +27,7 @@ auto policy_of(cudaStream_t stream) {
 // device has no memory for Thrust's temporaries.
 template <typename Call>
 auto call_thrust(const char* what, const Call& call) {
+  const DeviceCall watched(what);
   try {
     return call();
   } catch (const thrust::system_error& error) {

@@ -1,9 +1,11 @@
 #include "cuda/device/check.h"
 
+#include <cstddef>
 #include <string>
 
+#include <cuda_runtime_api.h>
+
 #include "cuda/device/device_loss.h"
-#include "cuda/device/launch_trail.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -17,14 +19,14 @@ void check_cuda(cudaError_t status, const char* call, const char* file, int line
     (void)cudaGetLastError();  // this one does not stay
     throw ResourceError(message);
   }
-  note_device_lost();
-  throw DeviceLostError(message + launch_trail::text());
+  lose_device(message);
 }
 
-void check_launch(cudaError_t status, const char* kernel, cudaStream_t stream, const char* file,
-                  int line) {
-  if (status == cudaSuccess) return launch_trail::note(stream, kernel);
-  check_cuda(status, (std::string("launching ") + kernel).c_str(), file, line);
+void throw_no_room(const std::string& what, const std::string& why) {
+  // A device that is lost returns its error from every call.
+  size_t free = 0, total = 0;
+  BLINDFUSE_CUDA(cudaMemGetInfo(&free, &total));
+  throw ResourceError("no room for " + what + " on the device: " + why);
 }
 
 }  // namespace blindfuse

@@ -15,8 +15,9 @@ namespace blindfuse {
 template <typename Kernel, typename... Args>
 void launch_kernel(const char* name, Kernel kernel, dim3 grid, uint32_t threads,
                    uint32_t shared_bytes, cudaStream_t stream, const Args&... args) {
+  const DeviceCall call(name);
   kernel<<<grid, threads, shared_bytes, stream>>>(args...);
-  check_launch(cudaGetLastError(), name, stream, __FILE__, __LINE__);
+  check_cuda(cudaGetLastError(), name, __FILE__, __LINE__);
 }
 
 // Brings the kernel's code to the current device now, compiled for it where there is only PTX. What
@@ -24,17 +25,17 @@ void launch_kernel(const char* name, Kernel kernel, dim3 grid, uint32_t threads,
 template <typename Kernel>
 void load_kernel(Kernel kernel) {
   cudaFuncAttributes attributes{};
-  BLINDFUSE_CUDA(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)));
+  BLINDFUSE_CUDA_START(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)));
 }
 
 // Allows the kernel so much shared memory from now on.
 template <typename Kernel>
 void allow_shared(Kernel kernel, uint32_t shared_bytes) {
-  BLINDFUSE_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      static_cast<int>(shared_bytes)));
+  BLINDFUSE_CUDA_START(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(shared_bytes)));
   // Shared memory first: what is read once does not stay in what is left of it.
-  BLINDFUSE_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                      static_cast<int>(cudaSharedmemCarveoutMaxShared)));
+  BLINDFUSE_CUDA_START(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                            static_cast<int>(cudaSharedmemCarveoutMaxShared)));
 }
 
 // Blocks of the kernel that one multiprocessor runs at a time, with so much shared memory, which is

@@ -20,6 +20,7 @@ uint64_t require_room(uint64_t bytes, const char* what, const char* advice) {
 
 void* allocate_on_device(uint64_t bytes) {
   void* memory = nullptr;
+  const DeviceCall call("cudaMalloc");
   const cudaError_t status = cudaMalloc(&memory, bytes);
   if (status == cudaErrorMemoryAllocation) {
     (void)cudaGetLastError();  // this one does not stay
@@ -33,6 +34,7 @@ void* allocate_on_device(uint64_t bytes) {
 
 void* allocate_pinned(uint64_t bytes) {
   void* memory = nullptr;
+  const DeviceCall call("cudaMallocHost");
   const cudaError_t status = cudaMallocHost(&memory, bytes);
   if (status == cudaErrorMemoryAllocation) {
     (void)cudaGetLastError();  // this one does not stay
@@ -46,10 +48,12 @@ void* allocate_pinned(uint64_t bytes) {
 }
 
 void free_on_device(void* memory) noexcept {
+  const DeviceCall call("cudaFree");
   if (memory != nullptr && !is_device_lost()) (void)cudaFree(memory);
 }
 
 void free_pinned(void* memory) noexcept {
+  const DeviceCall call("cudaFreeHost");
   if (memory != nullptr && !is_device_lost()) (void)cudaFreeHost(memory);
 }
 

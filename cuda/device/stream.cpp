@@ -5,9 +5,9 @@
 namespace blindfuse {
 
 Stream::~Stream() {
+  const DeviceCall call("cudaStreamDestroy");
   if (!is_device_lost()) (void)cudaStreamSynchronize(stream_);
   if (!is_device_lost()) (void)cudaStreamDestroy(stream_);
-  launch_trail::forget(stream_, launch_trail::position());
 }
 
 Event::~Event() {

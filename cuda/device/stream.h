@@ -3,10 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cstdint>
-
 #include "cuda/device/check.h"
-#include "cuda/device/launch_trail.h"
 
 namespace blindfuse {
 
@@ -20,11 +17,7 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   cudaStream_t get() const { return stream_; }
-  void wait() const {
-    const uint64_t up_to = launch_trail::position();
-    BLINDFUSE_CUDA(cudaStreamSynchronize(stream_));
-    launch_trail::forget(stream_, up_to);
-  }
+  void wait() const { BLINDFUSE_CUDA(cudaStreamSynchronize(stream_)); }
 
  private:
   cudaStream_t stream_ = nullptr;
@@ -39,17 +32,10 @@ class Event {
 
   // Records the event after all work that is in the stream now. One thread at a time records and
   // waits.
-  void record(cudaStream_t stream) {
-    BLINDFUSE_CUDA(cudaEventRecord(event_, stream));
-    recorded_in_ = stream;
-    recorded_at_ = launch_trail::position();
-  }
+  void record(cudaStream_t stream) { BLINDFUSE_CUDA(cudaEventRecord(event_, stream)); }
   void record(const Stream& stream) { record(stream.get()); }
   // Waits until all work before the event is done. Returns at once if it was never recorded.
-  void wait() const {
-    BLINDFUSE_CUDA(cudaEventSynchronize(event_));
-    launch_trail::forget(recorded_in_, recorded_at_);
-  }
+  void wait() const { BLINDFUSE_CUDA(cudaEventSynchronize(event_)); }
   // The stream continues after it.
   void hold(cudaStream_t stream) const { BLINDFUSE_CUDA(cudaStreamWaitEvent(stream, event_, 0)); }
   void hold(const Stream& stream) const { hold(stream.get()); }
@@ -59,8 +45,6 @@ class Event {
   static constexpr unsigned kFlags = cudaEventDisableTiming | cudaEventBlockingSync;
 
   cudaEvent_t event_ = nullptr;
-  cudaStream_t recorded_in_ = nullptr;
-  uint64_t recorded_at_ = 0;
 };
 
 }  // namespace blindfuse

@@ -14,20 +14,18 @@ uint32_t pack_count_of(uint64_t column_count) {
 }
 
 // At the time when most of it is in use.
-uint64_t bytes_needed(const Scanner& scanner, const DeviceMatrix& matrix, uint64_t block_words) {
+uint64_t bytes_needed(const DeviceMatrix& matrix, uint64_t block_words) {
   const uint64_t column_count = matrix.column_count();
   const uint64_t packs = pack_count_of(column_count);
   const uint64_t tables = packs * (kTableBytes + sizeof(uint32_t) * kRingWords);
   return packs * kPackSquareWords * sizeof(uint32_t) +
-         std::max(hint_words_bytes(matrix.row_count(), column_count, block_words) +
-                      scanner.bytes_for(kRingWords),
-                  tables);
+         std::max(hint_words_bytes(matrix.row_count(), column_count, block_words), tables);
 }
 
 DeviceMemory<uint32_t> hints_of(Scanner& scanner, const DeviceMatrix& matrix,
                                 const PublicBlocks& blocks) {
-  require_room(bytes_needed(scanner, matrix, blocks.words.size()),
-               "packing tables that are being made", "--engine cpu makes them on the processor");
+  require_room(bytes_needed(matrix, blocks.words.size()), "packing tables that are being made",
+               "--engine cpu makes them on the processor");
   scanner.calibrate();
   return make_hint_words(scanner, matrix, blocks);
 }

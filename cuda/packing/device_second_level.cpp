@@ -66,14 +66,6 @@ DeviceSecondLevel::DeviceSecondLevel(const SecondLevelSpec& spec, size_t lane_co
   spec_.blocks = spec_.key_masks = {};  // the caller's
 }
 
-void DeviceSecondLevel::spoil(size_t lane, size_t place, cudaStream_t stream) const {
-  const uint64_t words = sizes_.response_words;
-  BLINDFUSE_CUDA(cudaMemsetAsync(lanes_[lane].responses.data() + place * words, 0xff,
-                                 words * sizeof(uint32_t), stream));
-  BLINDFUSE_CUDA(cudaMemsetAsync(lanes_[lane].products.data(), 0x55,
-                                 sizes_.products * sizeof(uint32_t), stream));
-}
-
 void DeviceSecondLevel::start(size_t number, const FirstLevelBatch& batch,
                               cudaStream_t stream) const {
   const Lane& lane = lanes_[number];

@@ -51,9 +51,6 @@ class DeviceSecondLevel {
   uint64_t response_bytes() const { return spec_.response_bytes(); }
   // Words of 32 bits from one response to the next one.
   uint64_t response_pitch() const { return sizes_.response_words; }
-  // Makes what a lane's memory has of response `place`, and of all products, wrong, in the stream's
-  // order: a rest of the batch before would be right.
-  void spoil(size_t lane, size_t place, cudaStream_t stream) const;
   // Those of a lane's last batch.
   const uint32_t* responses(size_t lane) const { return lanes_[lane].responses.data(); }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cuda/checks/checksum.h"
+#include "cuda/device/device_loss.h"
 #include "cuda/device/stream.h"
 #include "cuda/packing/packing_kernels.h"
 #include "src/base/errors.h"
@@ -28,14 +29,14 @@ class DeviceTables::Upload {
     BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
   }
 
-  // Throws ResourceError when the one before has arrived altered.
+  // Throws DeviceLostError when the one before has arrived altered.
   void send(uint32_t pack, PackingTable table) {
     for (uint32_t group = 0; group < kPointGroups; group += kGroupsAtOnce) {
       send(pack, group, table.subspan(table_place(group, 0, 0), kWordsAtOnce));
     }
   }
 
-  // Waits for the last one. Throws ResourceError when it has arrived altered.
+  // Waits for the last one. Throws DeviceLostError when it has arrived altered.
   void finish() {
     if (on_its_way_) take(*on_its_way_);
     on_its_way_.reset();
@@ -74,8 +75,8 @@ class DeviceTables::Upload {
         device_checksum(reinterpret_cast<const uint64_t*>(arrived_.data()),
                         kWordsAtOnce * sizeof(uint32_t) / sizeof(uint64_t), stream_.get());
     if (checksum != part.checksum) {
-      throw ResourceError("the packing table of pack " + std::to_string(part.pack) +
-                          " arrived altered in the device's memory");
+      lose_device("the packing table of pack " + std::to_string(part.pack) +
+                  " arrived altered in the device's memory");
     }
     start_cut_table({arrived_.data(), part.first_group, part.pack, tables_.pack_count_,
                      tables_.columns_.data()},

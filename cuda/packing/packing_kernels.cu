@@ -41,9 +41,7 @@ ScanKernel sum_kernel_for(ScanKernel scan) {
     case ScanKernel::kWgmma:
     case ScanKernel::kWgmmaTma:
       return ScanKernel::kWgmma;
-    case ScanKernel::kAuto:
     case ScanKernel::kMma:
-    case ScanKernel::kCublas:
       return ScanKernel::kMma;
   }
   return ScanKernel::kMma;

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
@@ -12,18 +11,13 @@
 namespace blindfuse {
 
 struct BatchLane {
-  // For responses of this many bytes. canary_bytes: of the canary's response of the first level,
-  // where there is a second one; else 0. The memory may be used after the device is synchronized.
+  // For responses of this many bytes. The memory may be used after the device is synchronized.
   // Throws ResourceError if memory does not suffice.
-  void allocate(const BatchSizes& sizes, size_t batch_max, uint64_t response_bytes,
-                uint64_t canary_bytes);
+  void allocate(const BatchSizes& sizes, size_t batch_max, uint64_t response_bytes);
 
   // Copies responses from the device to `finished`, after the work in the stream. pitch: words of
   // 32 bits from one to the next.
   void finish(const uint32_t* from, uint64_t pitch, uint64_t response_bytes, uint32_t count) const;
-
-  // The words on the device, after the work in the stream. Waits.
-  std::vector<uint32_t> words(const uint32_t* from, uint64_t count) const;
 
   DeviceMemory<uint32_t> queries;  // as they are in slots
   DeviceMemory<int8_t> limbs;
@@ -32,8 +26,6 @@ struct BatchLane {
   uint32_t* products = nullptr;
   DeviceMemory<uint32_t> responses;
   PinnedMemory<uint8_t> finished;
-  // The first level's, where there is a second one: others' do not leave the device.
-  PinnedMemory<uint8_t> canary_response;
   PinnedMemory<uint32_t> differences;  // of each query's products, weighted, from its sum
   Event done;
   Stream stream;

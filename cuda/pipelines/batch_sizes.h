@@ -42,11 +42,9 @@ struct BatchSizes {
   uint64_t products;   // words of 32 bits
   uint64_t responses;  // words of 32 bits
 
-  // Bytes of the device's memory for all lanes, and for the query of a canary. The query is copied
-  // to a lane from its own place, and is one of the batch_max queries there.
+  // Bytes of the device's memory for all lanes.
   uint64_t device_bytes() const {
-    return kLanes * (limbs + sizeof(uint32_t) * (queries + sums + products + responses)) +
-           sizeof(uint32_t) * slot_words;
+    return kLanes * (limbs + sizeof(uint32_t) * (queries + sums + products + responses));
   }
 };
 

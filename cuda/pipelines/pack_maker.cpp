@@ -8,26 +8,20 @@
 #include "cuda/packing/device_packs.h"
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/scanner.h"
-#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {
 
 class DevicePackMaker final : public PackMaker {
  public:
-  DevicePackMaker(std::string_view kernel, int device, std::shared_ptr<KernelRecord> record,
+  DevicePackMaker(const std::vector<std::string>& kernels, int device,
                   std::span<const uint32_t> blocks, std::span<const uint32_t> key_masks,
                   uint64_t row_count, uint64_t column_count)
       : blocks_(blocks),
         key_masks_(key_masks),
         buckets_(column_count),
         matrix_(device, row_count, column_count, 0),
-        scanner_(matrix_, kernel, std::move(record)) {
-    if (const auto why = scanner_.record().why_unfit("tables")) {
-      throw DeviceLostError("the GPU's kernels that make packing tables are in quarantine: " +
-                            *why + "; --engine cpu makes tables on the processor");
-    }
-  }
+        scanner_(matrix_, kernels) {}
 
   void set_columns(uint64_t first, std::span<const uint8_t> bytes, size_t bucket) override {
     if (bytes.empty()) return;
@@ -59,13 +53,12 @@ class DevicePackMaker final : public PackMaker {
 
 }  // namespace
 
-std::unique_ptr<PackMaker> make_device_pack_maker(std::string_view kernel, int device,
-                                                  std::shared_ptr<KernelRecord> record,
-                                                  std::span<const uint32_t> blocks,
+std::unique_ptr<PackMaker> make_device_pack_maker(const std::vector<std::string>& kernels,
+                                                  int device, std::span<const uint32_t> blocks,
                                                   std::span<const uint32_t> key_masks,
                                                   uint64_t row_count, uint64_t column_count) {
-  return std::make_unique<DevicePackMaker>(kernel, device, std::move(record), blocks, key_masks,
-                                           row_count, column_count);
+  return std::make_unique<DevicePackMaker>(kernels, device, blocks, key_masks, row_count,
+                                           column_count);
 }
 
 }  // namespace blindfuse

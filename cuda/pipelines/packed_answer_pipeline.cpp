@@ -16,8 +16,6 @@
 namespace blindfuse {
 namespace {
 
-constexpr std::string_view kPackingKernel = "packing";
-
 // Packs the products under the queries' keys, of which each brings one in addition to its words.
 class Packer final : public Responder {
  public:
@@ -33,8 +31,6 @@ class Packer final : public Responder {
     }
     BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
   }
-
-  std::string_view kernel() const override { return kPackingKernel; }
 
   // Its memory on the device, without the tables.
   static uint64_t device_bytes(size_t pack_count, size_t batch_max) {
@@ -106,17 +102,12 @@ std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
   invariant(second == nullptr || second->word_bits == bits.response,
             "a second level of the first one's words");
   invariant(second == nullptr || bucket_count == 1, "buckets have one level");
-  if (const auto why = scanner.record().why_unfit(kPackingKernel)) {
-    throw DeviceLostError("the packing kernels of the GPU are in quarantine: " + *why +
-                          "; --engine cpu packs on the processor");
-  }
   load_packing_kernels();
   if (second != nullptr) load_second_level_kernels();
   const BatchShape shape = packed_shape(matrix.row_count(), columns, tables.size(), bits.query,
                                         bits.response, second, bucket_count);
   const uint64_t bytes_beside = packed_pipeline_bytes(shape, tables.size(), batch_max, second) -
-                                DeviceTables::bytes_for(tables.size()) +
-                                scanner.bytes_for(batch_max);
+                                DeviceTables::bytes_for(tables.size());
   auto packer = std::make_unique<Packer>(tables, bytes_beside, shape, bits.response, batch_max);
   return make_device_answer_pipeline(
       scanner, matrix, bits, slot_count, batch_max, std::move(packer),

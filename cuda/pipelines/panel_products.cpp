@@ -1,8 +1,5 @@
 #include "cuda/pipelines/panel_products.h"
 
-#include <string>
-
-#include "cuda/device/launch_trail.h"
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
 #include "cuda/scan/scan_kernels.h"
@@ -54,10 +51,6 @@ class DevicePanelProducts final : public PanelProducts {
                                    cudaMemcpyHostToDevice, copies_.get()));
     panel.sent.record(copies_);
     panel.sent.hold(products_stream_);
-    launch_trail::note(products_stream_.get(),
-                       "a panel of " + std::to_string(rows.size()) + " rows, " +
-                           std::to_string(count_) + " vectors and " +
-                           std::to_string(matrix_.column_count()) + " columns");
     const Scanner::Choice choice = scanner_.choose(count_);
     const Limbs limbs{limbs_.data(), uint64_t{Scanner::step_count(rows)} * kStepRows, choice.order};
     start_cut(PlainWords{panel.device.data(), queries.stride, queries.panel_stride, rows.size(),
@@ -105,8 +98,8 @@ std::unique_ptr<PanelProducts> make_device_panel_products(Scanner& scanner,
                                                           uint64_t rows_max) {
   const uint64_t limbs = limb_rows_for(static_cast<uint32_t>(count)) * pitch_for(rows_max);
   const uint64_t words = count * (2 * rows_max + matrix.column_count());
-  require_room(limbs + sizeof(uint32_t) * words + scanner.bytes_for(count),
-               "the products of the hint", "--engine cpu computes on the processor");
+  require_room(limbs + sizeof(uint32_t) * words, "the products of the hint",
+               "--engine cpu computes on the processor");
   return std::make_unique<DevicePanelProducts>(scanner, matrix, count, rows_max);
 }
 

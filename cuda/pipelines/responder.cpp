@@ -9,7 +9,6 @@ class Rounder final : public Responder {
  public:
   Rounder(const BatchShape& shape, uint32_t bits) : shape_(shape), bits_(bits) {}
 
-  std::string_view kernel() const override { return "rounding"; }
   const BatchShape& shape() const override { return shape_; }
 
   void start(size_t, const ScannedBatch& batch, cudaStream_t stream) override {

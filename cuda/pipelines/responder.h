@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 
 #include "cuda/pipelines/batch_sizes.h"
 #include "cuda/scan/scanner.h"
@@ -29,8 +28,6 @@ class Responder {
  public:
   virtual ~Responder() = default;
 
-  // Its name in the record of kernels: "packing".
-  virtual std::string_view kernel() const = 0;
   // The largest batch that it takes.
   virtual const BatchShape& shape() const = 0;
   // Comes after the work that is in the stream. Batches of different lanes may be computed at the

@@ -1,37 +1,26 @@
 #include "cuda/scan/check_vector.h"
 
-#include "cuda/checks/checksum.h"
 #include "cuda/device/stream.h"
 #include "cuda/scan/scan_kernels.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
-namespace {
-
-// Whole words of 8 bytes, as the checksum takes them.
-uint64_t words_of(uint64_t row_count, uint64_t column_count, size_t bucket_count) {
-  return bucket_count * DeviceMatrix::pitch_of(row_count) + (column_count + 1) / 2 * 2;
-}
-
-}  // namespace
 
 uint64_t CheckVector::bytes_of(uint64_t row_count, uint64_t column_count, size_t bucket_count) {
-  return words_of(row_count, column_count, bucket_count) * sizeof(uint32_t);
+  return (bucket_count * DeviceMatrix::pitch_of(row_count) + column_count) * sizeof(uint32_t);
 }
 
 CheckVector::CheckVector(const DeviceMatrix& matrix, std::span<const uint32_t> weights,
                          size_t bucket_count)
     : matrix_(matrix),
-      host_weights_(weights.begin(), weights.end()),
       bucket_count_(bucket_count),
-      words_(words_of(matrix.row_count(), matrix.column_count(), bucket_count)) {
+      words_(bytes_of(matrix.row_count(), matrix.column_count(), bucket_count) / sizeof(uint32_t)) {
   invariant(bucket_count > 0 && matrix.column_count() % bucket_count == 0,
             "buckets have the same number of columns");
   BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
   const Stream stream;
-  BLINDFUSE_CUDA(cudaMemcpyAsync(words_.data() + weights_at(), host_weights_.data(),
-                                 host_weights_.size() * sizeof(uint32_t), cudaMemcpyHostToDevice,
-                                 stream.get()));
+  BLINDFUSE_CUDA(cudaMemcpyAsync(words_.data() + weights_at(), weights.data(), weights.size_bytes(),
+                                 cudaMemcpyHostToDevice, stream.get()));
   stream.wait();
 }
 
@@ -49,18 +38,8 @@ std::vector<uint32_t> CheckVector::compute() {
     BLINDFUSE_CUDA(cudaMemcpyAsync(vector.data() + bucket * rows, words_.data() + bucket * pitch,
                                    rows * sizeof(uint32_t), cudaMemcpyDeviceToHost, stream.get()));
   }
-  computed_ = checksum(stream.get());
+  stream.wait();
   return vector;
-}
-
-bool CheckVector::is_as_computed() const {
-  const Stream stream;
-  return checksum(stream.get()) == computed_;
-}
-
-uint64_t CheckVector::checksum(cudaStream_t stream) const {
-  return device_checksum(reinterpret_cast<const uint64_t*>(words_.data()), words_.size() / 2,
-                         stream);
 }
 
 uint32_t CheckVector::cut_warps() const {

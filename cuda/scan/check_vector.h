@@ -43,10 +43,6 @@ class CheckVector {
 
   // Multiplies the matrix with the weights in one scan, waits for it, and returns v.
   std::vector<uint32_t> compute();
-  // Whether both are the same as when compute() returned. Waits.
-  bool is_as_computed() const;
-
-  std::span<const uint32_t> host_weights() const { return host_weights_; }
 
   // The arguments with which start_cut() adds a bucket's part of Q v to one sum for each query.
   QuerySums query_sums(uint32_t* sums, size_t bucket = 0) const {
@@ -63,13 +59,10 @@ class CheckVector {
  private:
   uint64_t weights_at() const { return bucket_count_ * matrix_.pitch(); }
   const uint32_t* weights() const { return words_.data() + weights_at(); }
-  uint64_t checksum(cudaStream_t stream) const;
 
   const DeviceMatrix& matrix_;
-  const std::vector<uint32_t> host_weights_;
   const size_t bucket_count_;
   DeviceMemory<uint32_t> words_;  // v, of each bucket up to the matrix's pitch, and w
-  uint64_t computed_ = 0;         // their checksum
 };
 
 }  // namespace blindfuse

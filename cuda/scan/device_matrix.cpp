@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <string>
 
+#include "cuda/device/device_loss.h"
 #include "cuda/scan/scan_kernels.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {
-
-// Columns after the last, all zero, for users that need a multiple of four
-// (cuda/scan/cublas_product.h).
-constexpr uint64_t kColumnGrain = 4;
-
-uint64_t round_up(uint64_t value, uint64_t grain) { return (value + grain - 1) / grain * grain; }
 
 uint64_t check_room(uint64_t bytes) {
   return require_room(bytes, "the matrix and its queries",
@@ -22,10 +17,12 @@ uint64_t check_room(uint64_t bytes) {
 
 }  // namespace
 
-uint64_t DeviceMatrix::pitch_of(uint64_t row_count) { return round_up(row_count, kStepRows); }
+uint64_t DeviceMatrix::pitch_of(uint64_t row_count) {
+  return (row_count + kStepRows - 1) / kStepRows * kStepRows;
+}
 
 uint64_t DeviceMatrix::bytes_of(uint64_t row_count, uint64_t column_count) {
-  return pitch_of(row_count) * round_up(column_count, kColumnGrain);
+  return pitch_of(row_count) * column_count;
 }
 
 DeviceMatrix::DeviceMatrix(int device, uint64_t row_count, uint64_t column_count,
@@ -88,26 +85,26 @@ void DeviceMatrix::send(uint64_t first, std::span<const uint8_t> bytes) {
   staging.sent.record(stream_);
 }
 
-void DeviceMatrix::check() {
-  const std::lock_guard lock(mutex_);
-  if (!has_checksum()) throw ResourceError("the matrix arrived altered in the device's memory");
-  for (Staging& staging : staging_) staging.bytes = {};
+std::string DeviceMatrix::shape() const {
+  return "matrix of " + std::to_string(row_count_) + " rows and " + std::to_string(column_count_) +
+         " columns";
 }
 
-bool DeviceMatrix::is_as_sent() const {
-  const std::lock_guard lock(mutex_);
-  return has_checksum();
-}
-
-// Under the lock.
-bool DeviceMatrix::has_checksum() const {
-  if (bytes_.size() == 0) return true;
+void DeviceMatrix::check() const {
+  if (bytes_.size() == 0) return;
   use_device();
+  const std::lock_guard lock(mutex_);
   const uint64_t column_words = pitch_ / sizeof(uint64_t);
   uint64_t sent = 0;
   for (uint64_t c = 0; c < column_count_; ++c) sent += sent_[c].from(c * column_words);
-  return sent == device_checksum(reinterpret_cast<const uint64_t*>(bytes_.data()),
-                                 column_count_ * column_words, stream_.get());
+  if (sent == device_checksum(reinterpret_cast<const uint64_t*>(bytes_.data()),
+                              column_count_ * column_words, stream_.get())) {
+    for (Staging& staging : staging_) staging.bytes = {};
+    return;
+  }
+  lose_device("the " + shape() +
+              " is not what was sent to the device's memory; nvidia-smi -q -d ECC counts errors of "
+              "the memory");
 }
 
 }  // namespace blindfuse

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "cuda/checks/checksum.h"
@@ -30,9 +31,6 @@ class DeviceMatrix {
   uint64_t row_count() const { return row_count_; }
   uint64_t column_count() const { return column_count_; }
   uint64_t pitch() const { return pitch_; }
-  // A multiple of four: columns after the last are all zero (cuda/scan/cublas_product.h). R is not
-  // 0.
-  uint64_t memory_columns() const { return bytes_.size() / pitch_; }
   const int8_t* data() const { return bytes_.data(); }
 
   // Does the same as Engine::set_columns (src/engine/engine.h). Returns before all bytes have
@@ -44,15 +42,15 @@ class DeviceMatrix {
   bool share_columns(uint64_t first, uint64_t count, const DeviceMatrix& other);
 
   // Waits until all bytes have arrived, and compares the checksum that the device computes with
-  // that of the bytes that were sent. Throws ResourceError if they differ.
-  void check();
-  // Whether its bytes still have that checksum. Waits as check() does. Any thread, also while
-  // kernels read them.
-  bool is_as_sent() const;
+  // that of the bytes that were sent. Throws DeviceLostError if they differ. Any thread, also while
+  // kernels read the matrix.
+  void check() const;
+
+  // For people: "matrix of 1300 rows and 150 columns".
+  std::string shape() const;
 
  private:
   void send(uint64_t first, std::span<const uint8_t> bytes);
-  bool has_checksum() const;
 
   const int device_;
   uint64_t row_count_;
@@ -68,7 +66,7 @@ class DeviceMatrix {
     Event sent;
   };
   mutable std::mutex mutex_;
-  Staging staging_[2];
+  mutable Staging staging_[2];  // released when the matrix is checked
   unsigned next_staging_ = 0;
   Stream stream_;  // last: through before the memory goes
 };

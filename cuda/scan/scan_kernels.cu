@@ -8,12 +8,10 @@
 #include "cuda/device/stream.h"
 #include "cuda/device/tensor_map.h"
 #include "cuda/scan/kernels/ask_for_wgmma.cuh"
-#include "cuda/scan/kernels/combine_sums.cuh"
 #include "cuda/scan/kernels/cut_words.cuh"
 #include "cuda/scan/kernels/round_products.cuh"
 #include "cuda/scan/kernels/scan_wgmma_tma.cuh"
-#include "cuda/scan/kernels/weigh_columns.cuh"
-#include "cuda/scan/kernels/weigh_products.cuh"
+#include "cuda/scan/kernels/weigh.cuh"
 #include "cuda/scan/kernels/word_products.cuh"
 #include "cuda/scan/start_products.cuh"
 
@@ -64,7 +62,6 @@ void load_scan_kernels() {
   load_kernel(scan_wgmma_tma<64, 8>);
   load_kernel(scan_wgmma_tma<128, 6>);
   load_kernel(scan_wgmma_tma<256, 4>);
-  load_kernel(combine_sums);
   load_kernel(round_products);
   load_kernel(weigh_columns);
   load_kernel(weigh_products);
@@ -123,12 +120,6 @@ void start_scan_wgmma_tma(const ScanArgs& args, cudaStream_t stream) {
     return start_scan_wgmma_tma_of<128, 6>("scan_wgmma_tma<128>", args, stream);
   }
   start_scan_wgmma_tma_of<256, 4>("scan_wgmma_tma<256>", args, stream);
-}
-
-void start_combine(const CombineArgs& args, uint32_t query_count, cudaStream_t stream) {
-  launch_kernel("combine_sums", combine_sums,
-                dim3(blocks_for(args.column_count, kThreads), query_count), kThreads, 0, stream,
-                args);
 }
 
 void start_weigh_columns(const WeighColumnsArgs& args, cudaStream_t stream) {

@@ -53,7 +53,6 @@ void start_scan_wgmma_tma(const ScanArgs& args, cudaStream_t stream);
 // of compute capability 9.0 whose driver compiles the PTX (CUDA_FORCE_PTX_JIT) does not. Returns
 // after it has answered.
 bool has_wgmma();
-void start_combine(const CombineArgs& args, uint32_t query_count, cudaStream_t stream);
 void start_round(const RoundArgs& args, uint32_t query_count, cudaStream_t stream);
 void start_weigh_columns(const WeighColumnsArgs& args, cudaStream_t stream);
 void start_weigh_products(const WeighProductsArgs& args, uint32_t query_count, cudaStream_t stream);

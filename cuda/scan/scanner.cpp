@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "cuda/checks/product_check.h"
 #include "cuda/device/device_loss.h"
-#include "cuda/device/launch_trail.h"
 #include "cuda/scan/scan_kernels.h"
 #include "cuda/scan/trial_memory.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {
@@ -57,7 +56,7 @@ class Timer {
 }  // namespace
 
 std::string Scanner::choice() const {
-  if (kernel_ != Kernel::kAuto) return "";
+  if (kernels_.size() == 1) return "";
   const auto& fastest = calibration_.fastest;
   std::string text;
   for (size_t i = 0; i < fastest.size(); ++i) {
@@ -70,15 +69,20 @@ std::string Scanner::choice() const {
   return text;
 }
 
-Scanner::Scanner(const DeviceMatrix& matrix, std::string_view kernel,
-                 std::shared_ptr<KernelRecord> record, std::shared_ptr<Calibrations> calibrations)
-    : matrix_(matrix),
-      record_(std::move(record)),
-      calibrations_(std::move(calibrations)),
-      kernel_(scan_kernel_named(kernel)) {
-  if (kernel_ == Kernel::kCublas) cublas_ = std::make_unique<CublasProduct>();
-  if (kernel_ == Kernel::kAuto) has_wgmma_ = has_wgmma();
+Scanner::Scanner(const DeviceMatrix& matrix, const std::vector<std::string>& kernels,
+                 std::shared_ptr<Calibrations> calibrations)
+    : matrix_(matrix), calibrations_(std::move(calibrations)) {
+  std::vector<Kernel> named;
+  for (const std::string& name : kernels) named.push_back(scan_kernel_named(name));
+  for (const Kernel kernel : {Kernel::kWgmmaTma, Kernel::kWgmma, Kernel::kMma, Kernel::kDp4a}) {
+    const bool is_hopper = kernel == Kernel::kWgmmaTma || kernel == Kernel::kWgmma;
+    if (named.empty() ? !is_hopper || has_wgmma() : std::ranges::count(named, kernel) > 0) {
+      kernels_.push_back(kernel);
+    }
+  }
 }
+
+bool Scanner::may_use(Kernel kernel) const { return std::ranges::count(kernels_, kernel) > 0; }
 
 uint32_t Scanner::step_count(RowRange rows) {
   if (rows.size() == 0) return 0;
@@ -101,12 +105,6 @@ ScanArgs Scanner::args(const Limbs& limbs, uint32_t query_count, RowRange rows, 
   return args;
 }
 
-uint64_t Scanner::bytes_for(uint64_t query_count) const {
-  if (kernel_ != Kernel::kCublas) return 0;
-  const uint64_t bytes = CublasProduct::sum_bytes(query_count, matrix_.column_count());
-  return bytes - std::min(bytes, cublas_->held_bytes());
-}
-
 void Scanner::start_columns(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
                             ColumnRange columns, Products products, cudaStream_t stream) {
   if (columns.count == 0 || rows.size() == 0 || query_count == 0) return;
@@ -115,53 +113,30 @@ void Scanner::start_columns(Choice choice, const Limbs& limbs, uint32_t query_co
 }
 
 Scanner::Choice Scanner::choose(uint32_t query_count) const {
-  Kernel kernel = kernel_ == Kernel::kAuto ? calibration_.kernel_for(query_count) : kernel_;
-  if (!is_fit(kernel)) {
-    if (kernel_ != Kernel::kAuto) {
-      const std::string name(name_of(kernel));
-      throw DeviceLostError("the kernel cuda:" + name +
-                            " is in quarantine: " + record_->why_unfit(name).value_or("") +
-                            "; --engine cuda takes another one, --engine cpu none of the device");
-    }
-    const std::vector<Kernel> others = candidates();
-    const auto next = std::ranges::find_if(others, [&](Kernel other) { return is_fit(other); });
-    if (next == others.end()) {
-      throw DeviceLostError("every kernel of the device is in quarantine; the log above says why");
-    }
-    kernel = *next;
-  }
+  Kernel kernel = calibration_.kernel_for(query_count);
+  if (!may_use(kernel)) kernel = kernels_.front();
   return {kernel, limb_order_of(kernel)};
-}
-
-std::vector<Scanner::Kernel> Scanner::candidates() const {
-  if (kernel_ != Kernel::kAuto) return {kernel_};
-  if (!has_wgmma_) return {Kernel::kMma, Kernel::kDp4a};
-  return {Kernel::kWgmmaTma, Kernel::kWgmma, Kernel::kMma, Kernel::kDp4a};
 }
 
 void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t stream) {
   switch (kernel) {
     case Kernel::kDp4a:
       return start_scan_dp4a(args, stream);
-    case Kernel::kAuto:
     case Kernel::kMma:
       return start_scan_mma(args, stream);
     case Kernel::kWgmma:
       return start_scan_wgmma(args, stream);
     case Kernel::kWgmmaTma:
       return start_scan_wgmma_tma(args, stream);
-    case Kernel::kCublas: {
-      const auto first = static_cast<uint64_t>(args.columns - matrix_.data()) / matrix_.pitch();
-      return cublas_->start(args, matrix_.memory_columns() - first, stream);
-    }
   }
 }
 
-// Odd multiples of a canary's query, as limbs in one order.
+// Odd multiples of a canary's query.
 struct Scanner::Trial {
-  uint32_t query_count;
-  Limbs limbs;
-  const uint32_t* product;  // the canary's
+  const uint32_t* query;  // the canary's words and product
+  const uint32_t* product;
+  uint32_t* words;  // of four queries: those of all would take as much memory as the limbs
+  int8_t* limbs;
   uint32_t* products;
   cudaStream_t stream;
 };
@@ -173,13 +148,9 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
             "a canary of the matrix");
   const uint32_t count = trial_queries(batch_max);
   require_room(
-      trial_bytes(rows, columns, batch_max) + bytes_for(count) +
+      trial_bytes(rows, columns, batch_max) +
           (canary.weights.empty() ? 0 : CheckVector::bytes_of(rows, columns, canary.bucket_count)),
       "the queries that the kernels are checked with", kStartAdvice);
-  is_check_vector_right_ = false;
-  check_vector_ = canary.weights.empty()
-                      ? nullptr
-                      : std::make_unique<CheckVector>(matrix_, canary.weights, canary.bucket_count);
   const DeviceMemory<uint32_t> query(rows), product(columns);
   const DeviceMemory<uint32_t> words(kQueriesInFour * rows), products(count * columns);
   const DeviceMemory<int8_t> limbs(limb_rows_for(count) * matrix_.pitch());
@@ -191,38 +162,47 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
   };
   send(query, canary.words);
   send(product, canary.products);
-  std::optional<LimbOrder> order;
-  for (const Kernel kernel : candidates()) {
-    if (!is_fit(kernel)) continue;
-    const Trial trial{count,
-                      {limbs.data(), matrix_.pitch(), limb_order_of(kernel)},
-                      product.data(),
-                      products.data(),
-                      stream.get()};
-    if (order != trial.limbs.order) {
-      // A four of queries at a time: the words of all would take as much memory as the limbs.
-      for (uint32_t first = 0; first < count; first += kQueriesInFour) {
-        const uint32_t some = std::min(kQueriesInFour, count - first);
-        start_odd_multiples(query.data(), rows, first, some, words.data(), stream.get());
-        Limbs four = trial.limbs;
-        four.bytes += limb_row(first, 0) * four.pitch;
-        start_cut(PlainWords{words.data(), rows, 64, rows, 0}, some, four, stream.get());
-      }
-      order = trial.limbs.order;
-    }
-    check_kernel(kernel, trial);
+  const Trial trial{query.data(), product.data(),  words.data(),
+                    limbs.data(), products.data(), stream.get()};
+  for (const uint32_t queries : kTimedBatches) {
+    if (queries < count) check_kernel(trial, choose(queries).kernel, queries);
   }
+  check_kernel(trial, choose(count).kernel, count);
   stream.wait();
-  choose(1);
-  choose(count);
-  if (check_vector_) make_check_vector(canary);
+  check_vector_ = nullptr;
+  if (!canary.weights.empty()) make_check_vector(canary);
+  // After all that has read it: a byte that had changed before would have become what is right.
+  matrix_.check();
+}
+
+void Scanner::check_kernel(const Trial& trial, Kernel kernel, uint32_t query_count) {
+  const uint64_t rows = matrix_.row_count(), columns = matrix_.column_count();
+  const Limbs limbs{trial.limbs, matrix_.pitch(), limb_order_of(kernel)};
+  for (uint32_t first = 0; first < query_count; first += kQueriesInFour) {
+    const uint32_t some = std::min(kQueriesInFour, query_count - first);
+    start_odd_multiples(trial.query, rows, first, some, trial.words, trial.stream);
+    Limbs four = limbs;
+    four.bytes += limb_row(first, 0) * four.pitch;
+    start_cut(PlainWords{trial.words, rows, 64, rows, 0}, some, four, trial.stream);
+  }
+  BLINDFUSE_CUDA(
+      cudaMemsetAsync(trial.products, 0, query_count * columns * sizeof(uint32_t), trial.stream));
+  start_kernel(kernel, args(limbs, query_count, trial.products), trial.stream);
+  const ProductDifference difference =
+      compare_products(trial.products, trial.product, columns, query_count, trial.stream);
+  if (difference.count == 0) return;
+  lose_device("the kernel " + std::string(name_of(kernel)) + " is wrong: " +
+              std::to_string(difference.count) + " of " + std::to_string(query_count * columns) +
+              " words of the products of " + std::to_string(query_count) + " queries with the " +
+              matrix_.shape() + " differ from the host's, the first in column " +
+              std::to_string(difference.column) + " of query " + std::to_string(difference.query));
 }
 
 // Right where for each bucket the canary's words, weighted by it, are what its products are,
 // weighted.
 void Scanner::make_check_vector(const Canary& canary) {
-  const std::vector<uint32_t> vector = check_vector_->compute();
-  bool is_right = true;
+  auto check = std::make_unique<CheckVector>(matrix_, canary.weights, canary.bucket_count);
+  const std::vector<uint32_t> vector = check->compute();
   const size_t rows = canary.words.size();
   const size_t columns = canary.weights.size() / canary.bucket_count;
   for (size_t bucket = 0; bucket < canary.bucket_count; ++bucket) {
@@ -231,78 +211,16 @@ void Scanner::make_check_vector(const Canary& canary) {
     for (size_t c = bucket * columns; c < (bucket + 1) * columns; ++c) {
       of_products += canary.products[c] * canary.weights[c];
     }
-    is_right = is_right && of_words == of_products;
-  }
-  // Also where it is: a byte that changed since the last time, before the vector was made, would
-  // have become what is right.
-  if (!matrix_.is_as_sent()) {
-    refuse_matrix("found when the vector was made that products are checked with");
-  }
-  if (!is_right) {
-    const std::string why =
-        "the vector that products are checked with is not what the host's product says";
-    record_->note_failed(kWeighing, CheckStage::kMatrix, why);
-    throw DeviceLostError("the GPU's " + std::string(kWeighing) + " is wrong: " + why);
-  }
-  record_->note_passed(kWeighing, CheckStage::kMatrix);
-  is_check_vector_right_ = true;
-}
-
-void Scanner::blame(Kernel kernel, CheckStage stage, uint32_t query_count, const std::string& why) {
-  require_matrix(why);
-  const std::string name(name_of(kernel));
-  record_->note_failed(name, stage, why);
-  choose(query_count);  // throws where no kernel is left
-  throw KernelReplacedError(
-      "the kernel cuda:" + name + " is wrong: " + why +
-      "; the responses of this batch are withheld, and another kernel takes its place");
-}
-
-void Scanner::check_kernel(Kernel kernel, const Trial& trial) {
-  const uint64_t columns = matrix_.column_count();
-  for (const uint32_t count : trial_batches_of(kernel, trial.query_count)) {
-    launch_trail::note(trial.stream, "a check of cuda:" + std::string(name_of(kernel)) + " with " +
-                                         std::to_string(count) + " queries");
-    BLINDFUSE_CUDA(
-        cudaMemsetAsync(trial.products, 0, count * columns * sizeof(uint32_t), trial.stream));
-    start_kernel(kernel, args(trial.limbs, count, trial.products), trial.stream);
-    const ProductDifference difference =
-        compare_products(trial.products, trial.product, columns, count, trial.stream);
-    launch_trail::forget(trial.stream, launch_trail::position());  // it has waited
-    if (difference.count == 0) {
-      record_->note_passed(name_of(kernel), CheckStage::kMatrix);
-      continue;
+    if (of_words != of_products) {
+      lose_device("the kernel weigh_columns is wrong: the vector that products with the " +
+                  matrix_.shape() + " are checked with is not what the host's product says");
     }
-    const std::string why =
-        std::to_string(difference.count) + " of " + std::to_string(count * columns) +
-        " words of the products of " + std::to_string(count) +
-        (count == 1 ? " query" : " queries") +
-        " with the matrix differ from those that the host computed, first column " +
-        std::to_string(difference.column) + " of query " + std::to_string(difference.query);
-    require_matrix(why);
-    record_->note_failed(name_of(kernel), CheckStage::kMatrix, why);
-    return;
   }
-}
-
-void Scanner::require_matrix(const std::string& what) const {
-  try {
-    if (matrix_.is_as_sent()) return;
-  } catch (const DeviceLostError&) {
-    throw;
-  } catch (const ResourceError&) {
-    return;  // no memory for the checksum: the kernel is not to go on for that
-  }
-  refuse_matrix(what);
-}
-
-void Scanner::refuse_matrix(const std::string& what) {
-  throw DeviceLostError("the matrix has changed in the device's memory: " + what +
-                        "; nvidia-smi -q -d ECC counts errors of the memory");
+  check_vector_ = std::move(check);
 }
 
 void Scanner::calibrate() {
-  if (kernel_ != Kernel::kAuto) return;
+  if (kernels_.size() == 1) return;
   const uint64_t rows = matrix_.row_count(), columns = matrix_.column_count();
   const uint64_t bytes = timing_bytes(rows, columns, calibrations_->bytes_min());
   if (bytes == 0) return;
@@ -314,10 +232,9 @@ void Scanner::calibrate() {
   Calibration measured = calibration_;
   for (size_t i = kTimedBatches.size(); i-- > 0;) {
     double least = std::numeric_limits<double>::infinity();
-    for (const Kernel kernel : candidates()) {
+    for (const Kernel kernel : kernels_) {
       // More queries take dp4a several scans.
       if (kernel == Kernel::kDp4a && kTimedBatches[i] > kScanDp4aQueriesMax) continue;
-      if (!is_fit(kernel)) continue;
       const double taken = milliseconds(kernel, kTimedBatches[i]);
       if (taken >= least) continue;
       least = taken;

@@ -10,12 +10,10 @@
 #include <vector>
 
 #include "host/commands/device_limit.h"
-#include "host/commands/engine_log.h"
 #include "host/commands/input_options.h"
 #include "host/commands/layout_options.h"
 #include "host/commands/manifest_report.h"
 #include "host/commands/plan_report.h"
-#include "host/engines/checked_engines.h"
 #include "host/publish/database_builder.h"
 #include "host/publish/dry_run.h"
 #include "host/publish/shard_plan.h"
@@ -266,12 +264,13 @@ void run_build(const BuildCommand& command) {
   const auto sources = command.input.open(command.layout.index);
   std::vector<std::string> parts;
   if (options.mode != Mode::kHint) parts.push_back("tables");
-  const auto calls = std::make_shared<DeviceCalls>();
-  const auto watchdog = command.limit.watch(calls);
-  const CheckedEngines engines({options.engine, options.thread_count, parts, calls},
-                               logging_engine_listener());
-  options.engines = &engines.get();
-  const BuildReport report = build_database(sources, command.output, options);
+  DeviceEnd end;
+  const BuildReport report = end_if_device_lost(end, [&] {
+    const CheckedEngines engines =
+        make_checked_engines({options.engine, options.thread_count, parts}, command.limit, end);
+    options.engines = &engines.get();
+    return build_database(sources, command.output, options);
+  });
   log_times(report);
   warn_of_unclaimed_files(report, command.output);
   if (command.json) {

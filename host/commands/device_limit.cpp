@@ -1,10 +1,10 @@
 #include "host/commands/device_limit.h"
 
 #include <CLI/CLI.hpp>
-#include <chrono>
+#include <string>
 #include <utility>
 
-#include "host/server/ready_file.h"
+#include "src/program/log.h"
 
 namespace blindfuse {
 
@@ -13,19 +13,22 @@ void DeviceLimit::add_to(CLI::App& command) {
   command
       .add_option("--gpu-batch-seconds-max", seconds_,
                   "How long a GPU may take for a batch, or another call. After this time it counts "
-                  "as hung, and the program ends with status 1; after a third of it, there is a "
-                  "warning")
+                  "as hung, and the program ends with status 1")
       ->check(CLI::Range(uint64_t{1}, kDaySeconds))
       ->capture_default_str();
 }
 
-EngineWatchdog DeviceLimit::watch(std::shared_ptr<const DeviceCalls> calls,
-                                  const ServedEpochs* epochs) const {
-  WatchdogOptions options;
-  options.give_up_after = std::chrono::seconds(seconds_);
-  options.warn_after = options.give_up_after / 3;
-  return EngineWatchdog(
-      std::move(calls), epochs, std::move(options), [] {}, [] { ReadyFile::end_process({}); });
+CheckedEngines make_checked_engines(EngineRequest request, const DeviceLimit& limit,
+                                    DeviceEnd& end) {
+  request.call_limit = limit.time();
+  request.on_hang = [&end, seconds = limit.time().count()](const std::string& what) {
+    end.end(what + " in " + std::to_string(seconds) + " s");
+  };
+  CheckedEngines engines(request,
+                         {.on_info = [](const std::string& text) { log_info("{}", text); },
+                          .on_warning = [](const std::string& text) { log_warning("{}", text); }});
+  end.set_device(engines.device());
+  return engines;
 }
 
 }  // namespace blindfuse

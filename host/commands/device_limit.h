@@ -1,10 +1,12 @@
-// The option that limits the time of a GPU's calls, and the watchdog for it.
+// The option that limits the time of a GPU's calls, and how a command that computes on one ends.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-#include <memory>
 
-#include "host/server/serving/engine_watchdog.h"
+#include "host/engines/checked_engines.h"
+#include "host/server/device_end.h"
+#include "src/base/errors.h"
 
 namespace CLI {
 class App;
@@ -15,14 +17,26 @@ namespace blindfuse {
 class DeviceLimit {
  public:
   void add_to(CLI::App& command);
-
-  // Watches these calls and, if there are epochs, their batches, until it is destroyed. If one
-  // hangs, the process ends with kExitFailed, and the log says why.
-  EngineWatchdog watch(std::shared_ptr<const DeviceCalls> calls,
-                       const ServedEpochs* epochs = nullptr) const;
+  std::chrono::seconds time() const { return std::chrono::seconds(seconds_); }
 
  private:
   uint64_t seconds_ = 30;
 };
+
+// The engines that are asked for. Logs what there is to say about them. If a call of the device
+// hangs, `end` ends the process. It outlives the engines.
+CheckedEngines make_checked_engines(EngineRequest request, const DeviceLimit& limit,
+                                    DeviceEnd& end);
+
+// Runs `work`, and ends the process if it throws DeviceLostError. What the engines that it uses
+// have on the device is left there.
+template <typename Work>
+auto end_if_device_lost(DeviceEnd& end, const Work& work) {
+  try {
+    return work();
+  } catch (const DeviceLostError& error) {
+    end.end(error.what());
+  }
+}
 
 }  // namespace blindfuse

@@ -12,13 +12,11 @@
 #include <vector>
 
 #include "host/commands/device_limit.h"
-#include "host/commands/engine_log.h"
 #include "host/commands/epoch_check.h"
 #include "host/commands/manifest_report.h"
 #include "host/commands/sample_check.h"
 #include "host/database/directory.h"
 #include "host/database/loaded_database.h"
-#include "host/engines/checked_engines.h"
 #include "host/server/serving/batch_scheduler.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/base/errors.h"
@@ -64,16 +62,17 @@ Inspection inspect(const InspectCommand& command) {
   found.retired = directory.read_retired(parsed.epoch).size();
   if (command.verify) {
     const bool is_packed = parsed.manifest.layout.mode() == Mode::kPacked;
-    const auto calls = std::make_shared<DeviceCalls>();
-    const auto watchdog = command.limit.watch(calls);
-    const CheckedEngines engines(
-        {command.engine, command.thread_count,
-         is_packed ? std::vector<std::string>{"packing"} : std::vector<std::string>{}, calls},
-        logging_engine_listener());
-    LoadedDatabase database = load_database(command.directory, engines.get());
-    check_epoch(database, BatchLimits{}.batch_max, command.thread_count);
-    const std::string samples = directory.read_samples(database.manifest, kSamplesBytesMax);
-    found.check = check_samples(std::move(database), samples, command.limit, calls);
+    DeviceEnd end;
+    found.check = end_if_device_lost(end, [&] {
+      const CheckedEngines engines = make_checked_engines(
+          {command.engine, command.thread_count,
+           is_packed ? std::vector<std::string>{"packing"} : std::vector<std::string>{}},
+          command.limit, end);
+      LoadedDatabase database = load_database(command.directory, engines.get());
+      check_epoch(database, BatchLimits{}.batch_max, command.thread_count);
+      const std::string samples = directory.read_samples(database.manifest, kSamplesBytesMax);
+      return check_samples(std::move(database), samples, end);
+    });
   }
   return found;
 }

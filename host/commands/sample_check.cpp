@@ -145,16 +145,15 @@ std::vector<nlohmann::json> answers_of(const std::string& output) {
 }  // namespace
 
 SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text,
-                          const DeviceLimit& limit, std::shared_ptr<const DeviceCalls> calls) {
+                          DeviceEnd& end) {
   const std::vector<Sample> samples = parse_samples(samples_text);
   const bool keyword = database.manifest.layout.kind == DatabaseKind::kKeyword;
   const std::string beyond_the_end = std::to_string(database.manifest.layout.key_count);
-  const bool on_device = database.canary.has_value();
   const ScratchFolder cache;
   ServerMetrics metrics;
+  metrics.set_device_lost_callback([&end](const std::string& what) { end.end(what); });
   const ServedEpochs epochs(
       std::make_shared<const ServingEpoch>(std::move(database), BatchLimits{}, &metrics));
-  const auto watchdog = limit.watch(std::move(calls), on_device ? &epochs : nullptr);
   const DatabaseServer server(epochs, metrics, http::ListeningSocket({}), ServerOptions{});
   std::vector<std::string> arguments = {client_program(), "get", "--json", "--cache", cache.path()};
   if (keyword) arguments.insert(arguments.end(), {"--key-encoding", "base64"});

@@ -3,11 +3,10 @@
 // stay in the client's process.
 #pragma once
 
-#include <memory>
 #include <string>
 
-#include "host/commands/device_limit.h"
 #include "host/database/loaded_database.h"
+#include "host/server/device_end.h"
 
 namespace blindfuse {
 
@@ -17,9 +16,7 @@ struct SampleCheck {
 };
 
 // Throws InputError, which names the key, if an answer is wrong. Throws ResourceError if the client
-// program is missing or fails. limit: for the batches, if the database's engine computes on a
-// device, whose calls are in `calls`.
-SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text,
-                          const DeviceLimit& limit, std::shared_ptr<const DeviceCalls> calls);
+// program is missing or fails. end: ends the process if the engine's device is lost.
+SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text, DeviceEnd& end);
 
 }  // namespace blindfuse

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "host/engines/engine_name.h"
+#include "host/engines/engine_factory.h"
 #include "host/engines/self_test.h"
 #include "src/base/errors.h"
 #include "src/program/program.h"
@@ -102,7 +102,7 @@ void add_self_test_command(CLI::App& program) {
       ->capture_default_str();
   command
       ->add_option("--without", options->without,
-                   "A kernel to leave out: dp4a, mma, wgmma, wgmma-tma, cublas, packing or "
+                   "A kernel to leave out: dp4a, mma, wgmma, wgmma-tma, packing or "
                    "tables. May be given several times")
       ->type_name("KERNEL");
   command->add_flag("--json", options->json, "Print the report as JSON");

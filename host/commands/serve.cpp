@@ -14,19 +14,15 @@
 #include <utility>
 #include <vector>
 
-#include "host/commands/engine_log.h"
+#include "host/commands/device_limit.h"
 #include "host/commands/epoch_check.h"
 #include "host/commands/serve_options.h"
 #include "host/database/directory.h"
 #include "host/database/loaded_database.h"
-#include "host/engines/checked_engines.h"
-#include "host/server/ready_file.h"
 #include "host/server/service.h"
-#include "host/server/serving/engine_watchdog.h"
 #include "host/server/serving/serving_epoch.h"
 #include "host/server/signals.h"
-#include "host/system/descriptors.h"
-#include "host/system/device_calls.h"
+#include "host/system/limits.h"
 #include "src/base/errors.h"
 #include "src/program/amount.h"
 #include "src/program/log.h"
@@ -102,12 +98,6 @@ void check_descriptors(const ServeOptions& options) {
       limit, options.service.server.http.connections_max, wanted);
 }
 
-// The first epoch, and what it is computed with.
-struct Loaded {
-  std::unique_ptr<CheckedEngines> engines;
-  std::optional<LoadedDatabase> database;
-};
-
 // The same for the database in a directory. Nothing when it cannot be read: the load says why.
 std::vector<std::string> parts_for(const std::string& directory) {
   try {
@@ -116,38 +106,6 @@ std::vector<std::string> parts_for(const std::string& directory) {
     return {};
   } catch (const ResourceError&) {
     return {};
-  }
-}
-
-Loaded load_with(const std::string& engine, const ServeOptions& options,
-                 const std::shared_ptr<DeviceCalls>& calls) {
-  Loaded loaded;
-  loaded.engines = std::make_unique<CheckedEngines>(
-      EngineRequest{engine, options.thread_count, parts_for(options.directory), calls},
-      logging_engine_listener());
-  loaded.database = load(options, *loaded.engines, nullptr, [] {});
-  return loaded;
-}
-
-bool may_use_processor(const ServeOptions& options) { return options.engine == "auto"; }
-
-Loaded load_without_device(const ServeOptions& options, const std::shared_ptr<DeviceCalls>& calls,
-                           const ResourceError& why) {
-  log_warning("the GPU is not used, and the processor computes: {}", why.what());
-  return load_with("cpu", options, calls);
-}
-
-Loaded load_first(const ServeOptions& options, const std::shared_ptr<DeviceCalls>& calls) {
-  // Nothing is served yet. The processor cannot take over: what hangs cannot be taken away from the
-  // thread that waits for it.
-  const EngineWatchdog watchdog(
-      calls, nullptr, options.service.watchdog, [] {},
-      [&] { ReadyFile::end_process(options.service.ready_file); });
-  try {
-    return load_with(options.engine, options, calls);
-  } catch (const DeviceLostError& error) {
-    if (!may_use_processor(options)) throw;
-    return load_without_device(options, calls, error);
   }
 }
 
@@ -175,28 +133,31 @@ void run_serve(ServeOptions& options, const CLI::App& command) {
   auto api_keys = options.api_keys.empty() ? nullptr : std::make_shared<ApiKeys>(options.api_keys);
   // Before any thread starts, an engine's or its driver's, which would die of a signal later.
   Signals signals;
-  Loaded loaded;
-  // Meanwhile there is nothing to finish, and a signal ends the program as usual.
-  const auto calls = std::make_shared<DeviceCalls>();
-  signals.run_until_next([&] { loaded = load_first(options, calls); }, Signals::die_of);
-  ServiceParts parts{
-      .database = std::move(*loaded.database),
-      .socket = std::move(socket),
-      .admin_socket = std::move(admin_socket),
-      .tls = std::move(tls),
-      .api_keys = std::move(api_keys),
-      .kernel_record = loaded.engines->get().kernel_record(),
-      .device_calls = calls,
-      .loader = [&](const LoadedDatabase& current, const std::function<void()>& on_step) {
-        return load(options, *loaded.engines, &current, on_step);
-      }};
-  if (may_use_processor(options)) {
-    parts.without_device = [&](const ResourceError& why) {
-      loaded = load_without_device(options, calls, why);
-      return std::move(*loaded.database);
-    };
-  }
-  serve_until_stopped(std::move(parts), options.service, signals);
+  DeviceEnd end(options.service.ready_file);
+  std::optional<CheckedEngines> engines;
+  std::optional<LoadedDatabase> database;
+  end_if_device_lost(end, [&] {
+    // Meanwhile there is nothing to finish, and a signal ends the program as usual.
+    signals.run_until_next(
+        [&] {
+          engines.emplace(make_checked_engines(
+              {options.engine, options.thread_count, parts_for(options.directory)},
+              options.device_limit, end));
+          database = load(options, *engines, nullptr, [] {});
+        },
+        Signals::die_of);
+    ServiceParts parts{
+        .database = std::move(*database),
+        .socket = std::move(socket),
+        .admin_socket = std::move(admin_socket),
+        .tls = std::move(tls),
+        .api_keys = std::move(api_keys),
+        .is_device_set_aside = engines->is_device_set_aside(),
+        .loader = [&](const LoadedDatabase& current, const std::function<void()>& on_step) {
+          return load(options, *engines, &current, on_step);
+        }};
+    serve_until_stopped(std::move(parts), options.service, signals, end);
+  });
 }
 
 }  // namespace

@@ -93,14 +93,7 @@ void ServeOptions::add_engine_options(CLI::App& command) {
           "Engine: auto, cpu, cpu:KERNEL, cuda, cuda:KERNEL; the last two also with @DEVICE")
       ->type_name("ENGINE")
       ->capture_default_str();
-  command
-      .add_option(
-          "--gpu-batch-seconds-max", gpu_batch_seconds_max_,
-          "How long a GPU may take for a batch, or another call. After this time it counts as "
-          "hung, and the program ends with status 1; after a third of it, there is a "
-          "warning")
-      ->check(CLI::Range(uint64_t{1}, kDaySeconds))
-      ->capture_default_str();
+  device_limit.add_to(command);
   command
       .add_option("--threads", thread_count,
                   "Number of engine threads; 0: one for each processor that the process may use, "
@@ -258,8 +251,6 @@ void ServeOptions::finish() {
   service.server.http.threads = http_threads_ > 0 ? http_threads_ : std::clamp(processors, 2u, 16u);
   service.server.api.answer_timeout = std::chrono::milliseconds(timeout_ms_);
   service.server.api.page = no_page_ ? nullptr : Page::built_in();
-  service.watchdog.give_up_after = std::chrono::seconds(gpu_batch_seconds_max_);
-  service.watchdog.warn_after = service.watchdog.give_up_after / 3;
   service.reload.directory = directory;
   service.reload.grace = std::chrono::seconds(grace_seconds_);
   service.reload.watch_interval = std::chrono::seconds(watch_seconds_);

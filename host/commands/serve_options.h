@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "host/commands/device_limit.h"
 #include "host/server/service.h"
 #include "src/program/log.h"
 
@@ -26,6 +27,8 @@ struct ServeOptions {
   std::string log_level = "info";
   ServiceOptions service;
 
+  DeviceLimit device_limit;
+
   // Adds all options to this command, which must not outlive this.
   void add_to(CLI::App& command);
   // Derives the dependent settings after the command line is read.
@@ -42,7 +45,6 @@ struct ServeOptions {
   uint64_t timeout_ms_ = 30'000;
   uint64_t grace_seconds_ = 60;
   uint64_t watch_seconds_ = 2;
-  uint64_t gpu_batch_seconds_max_ = 30;
   bool no_page_ = false;
 };
 

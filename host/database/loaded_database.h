@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,8 @@ struct LoadedDatabase {
   std::time_t published_at = 0;  // the time of manifest.json
   EpochTable table;
   std::shared_ptr<const EpochDownloads> downloads;
-  // The words and products of the canary, if the engine's kernels are checked
-  // (EngineMaker::kernel_record).
+  // The words and products of the canary, if the engine computes on a device
+  // (EngineMaker::computes_on_device).
   std::optional<Canary> canary;
   // Holds the matrix, and is sealed. R rows, C columns: shard i has columns i W .. (i+1) W - 1.
   std::unique_ptr<Engine> engine;
@@ -62,5 +63,31 @@ LoadedDatabase load_database(
     const std::filesystem::path& directory, const EngineMaker& engines,
     const LoadedDatabase* previous = nullptr, const std::function<void()>& on_step = [] {},
     size_t batch_max = ServingNeeds().batch_max);
+
+// The product of a canary with a matrix. The host computes it while the columns of the matrix pass
+// through the host on their way to a device.
+// The words of a canary for this many rows: uniform multiples of 2^(32 - query_bits), from a seed
+// that the system gave this process. Equal arguments give equal words, so that epochs that share
+// columns share their products.
+std::vector<uint32_t> canary_words(uint64_t row_count, uint32_t query_bits);
+
+// Weights of this many columns, for the check of all products: uniform odd words, drawn from the
+// system for each call. They are secret only so that no fault can depend on them.
+std::vector<uint32_t> product_weights(uint64_t column_count);
+
+// Multiplies one canary's words with columns. Any thread.
+class CanaryProducts {
+ public:
+  explicit CanaryProducts(std::span<const uint32_t> words);
+
+  // products[c] = sum over r of words[r] * int8(columns[c * R + r]) modulo 2^32, for each of
+  // products.size() columns.
+  void multiply(std::span<const uint8_t> columns, std::span<uint32_t> products) const;
+
+ private:
+  // word = low + 2^16 high modulo 2^32: products of 16 bits, which every processor has on vectors.
+  std::vector<int16_t> low_;
+  std::vector<int16_t> high_;
+};
 
 }  // namespace blindfuse

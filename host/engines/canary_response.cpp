@@ -19,10 +19,11 @@
 namespace blindfuse {
 namespace {
 
-// An engine that knows the one product it is asked for, and has no matrix.
+// An engine that knows the one product it is asked for, a multiple of the canary's, and has no
+// matrix.
 class KnownProduct final : public Engine {
  public:
-  explicit KnownProduct(const Canary& canary) : canary_(canary) {}
+  KnownProduct(const Canary& canary, uint32_t factor) : canary_(canary), factor_(factor) {}
 
   std::string_view name() const override { return "known-product"; }
   std::string hardware() const override { return ""; }
@@ -37,7 +38,7 @@ class KnownProduct final : public Engine {
                         ProductBatch products) override {
     invariant(queries.count == 1 && products.count == 1, "the canary's query alone");
     for (size_t c = 0; c < columns.count; ++c) {
-      products.words[c] += canary_.products[columns.first + c];
+      products.words[c] += factor_ * canary_.products[columns.first + c];
     }
   }
 
@@ -60,6 +61,7 @@ class KnownProduct final : public Engine {
   }
 
   const Canary& canary_;
+  const uint32_t factor_;
 };
 
 // Not secret, and not a key of anything: what is packed is compared, and not decoded.
@@ -74,24 +76,15 @@ void append_packing_key(std::vector<uint8_t>& query, const RandomSource& random)
   }
 }
 
-// Of one query.
-std::vector<uint8_t> response_to(AnswerPipeline& pipeline, std::span<const uint8_t> query) {
-  pipeline.put(0, query);
-  pipeline.begin(0, 1);
-  const auto response = pipeline.finish();
-  return {response.begin(), response.end()};
-}
-
-// What a canary's query brings for the second level: a short key, if there is one, and any numbers.
-std::vector<uint8_t> second_query(const SecondLevelSpec& spec, const RandomSource& random) {
-  std::vector<uint8_t> query;
+// What a query brings for the second level: a short key, if there is one, and any numbers.
+void append_second_query(std::vector<uint8_t>& query, const SecondLevelSpec& spec,
+                         const RandomSource& random) {
   if (spec.key_order > 0) append_packing_key(query, random);
   std::vector<uint32_t> numbers(spec.row_count);
   random({reinterpret_cast<uint8_t*>(numbers.data()), numbers.size() * sizeof(uint32_t)});
   const size_t first = query.size();
   query.resize(first + bit_sequence_bytes(numbers.size(), spec.query_bits));
   write_bit_sequence(numbers, spec.query_bits, std::span(query).subspan(first));
-  return query;
 }
 
 }  // namespace
@@ -100,33 +93,35 @@ void complete_canary(Canary& canary, const Layout& layout,
                      std::span<const SharedPackingTable> tables, unsigned thread_count,
                      const RandomSource& random, const SecondLevelSpec* second) {
   const WireBits bits{layout.query_bits, layout.response_bits};
-  random({reinterpret_cast<uint8_t*>(&canary.seed), sizeof canary.seed});
+  const bool is_packed = layout.mode() == Mode::kPacked;
+  invariant(!layout.second || second != nullptr, "a second level with its public polynomials");
   canary.bucket_count = layout.bucket_count();
-  std::vector<uint32_t> words;
-  for (size_t bucket = 0; bucket < canary.bucket_count; ++bucket) {
-    words.insert(words.end(), canary.words.begin(), canary.words.end());
-  }
-  canary.query.resize(bit_sequence_bytes(words.size(), bits.query));
-  write_bit_sequence(words, bits.query, canary.query);
-  KnownProduct engine(canary);
   WorkerThreads threads(thread_count);
-  std::unique_ptr<AnswerPipeline> pipeline;
-  if (layout.mode() == Mode::kPacked) {
-    append_packing_key(canary.query, random);
-    pipeline =
-        make_cpu_packed_answer_pipeline(engine, bits, tables, 1, 1, threads, canary.bucket_count);
-  } else {
-    pipeline = make_cpu_answer_pipeline(engine, bits, 1, 1);
+  uint32_t factor = 1;  // odd multiples have other limbs
+  for (Canary::Exchange& exchange : canary.exchanges) {
+    std::vector<uint32_t> words;
+    for (size_t bucket = 0; bucket < canary.bucket_count; ++bucket) {
+      for (const uint32_t word : canary.words) words.push_back(factor * word);
+    }
+    exchange.query.resize(bit_sequence_bytes(words.size(), bits.query));
+    write_bit_sequence(words, bits.query, exchange.query);
+    if (is_packed) append_packing_key(exchange.query, random);
+    KnownProduct engine(canary, factor);
+    std::unique_ptr<AnswerPipeline> pipeline =
+        is_packed ? make_cpu_packed_answer_pipeline(engine, bits, tables, 1, 1, threads,
+                                                    canary.bucket_count)
+                  : make_cpu_answer_pipeline(engine, bits, 1, 1);
+    if (layout.second) {
+      append_second_query(exchange.query, *second, random);
+      pipeline = make_second_level_pipeline(std::move(pipeline), *second, canary.products.size(), 1,
+                                            thread_count);
+    }
+    pipeline->put(0, exchange.query);
+    pipeline->begin(0, 1);
+    const auto response = pipeline->finish();
+    exchange.response.assign(response.begin(), response.end());
+    factor += 2;
   }
-  canary.response = response_to(*pipeline, canary.query);
-  if (!layout.second) return;
-  invariant(second != nullptr, "a second level with its public polynomials");
-  canary.second_query = second_query(*second, random);
-  const auto both = make_second_level_pipeline(std::move(pipeline), *second, canary.products.size(),
-                                               1, thread_count);
-  std::vector<uint8_t> query = canary.query;
-  query.insert(query.end(), canary.second_query.begin(), canary.second_query.end());
-  canary.second_response = response_to(*both, query);
 }
 
 }  // namespace blindfuse

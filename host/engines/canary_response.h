@@ -12,10 +12,10 @@
 
 namespace blindfuse {
 
-// Fills in query, response, seed and number of buckets of a canary that has words and products. The
-// query has the same words for each bucket of the layout. tables: those of every pack, if the
-// layout's responses are packed. The packing keys are then uniform words below the packing modulus.
-// They and the seed are drawn from `random`. second: with the polynomials of the epoch, if the
+// Fills in number of buckets and exchanges of a canary that has words and products. A query has the
+// words for each bucket of the layout, the second query three times the words. tables: those of
+// every pack, if the layout's responses are packed. The packing keys are then uniform words below
+// the packing modulus, drawn from `random`. second: with the polynomials of the epoch, if the
 // layout has a second level; what the query brings for it is then drawn, too. thread_count: for
 // packing; 0: one a processor. Throws ResourceError if memory is short.
 void complete_canary(Canary& canary, const Layout& layout,

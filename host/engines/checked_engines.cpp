@@ -1,13 +1,11 @@
 #include "host/engines/checked_engines.h"
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "host/engines/engine_factory.h"
-#include "host/engines/engine_name.h"
-#include "host/engines/watched_engines.h"
+#include "host/system/device_fault.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -16,43 +14,37 @@ namespace {
 using Check = SelfTestResult::Check;
 using Outcome = SelfTestResult::Outcome;
 
-// What the self-test checks in addition to the scan.
+// What the self-test checks: the kernels of the scan, and what is used in addition.
+const std::vector<std::string> kScans = {"dp4a", "mma", "wgmma", "wgmma-tma"};
 constexpr std::string_view kParts[] = {"packing", "tables"};
-
-// A yardstick that is never chosen by itself, and takes seconds to load.
-constexpr std::string_view kOnlyByName = "cublas";
-
-bool is_part(const std::string& kernel) { return std::ranges::count(kParts, kernel) > 0; }
 
 bool lists(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::count(names, name) > 0;
 }
 
 bool passes(const SelfTestResult& result, std::string_view kernel) {
-  bool is_checked = false;
-  for (const Check& check : result.checks) {
-    if (check.kernel != kernel) continue;
-    if (check.outcome != Outcome::kPassed) return false;
-    is_checked = true;
+  const auto is_of = [&](const Check& check) { return check.kernel == kernel; };
+  return std::ranges::any_of(result.checks, is_of) &&
+         std::ranges::all_of(result.checks, [&](const Check& check) {
+           return !is_of(check) || check.outcome == Outcome::kPassed;
+         });
+}
+
+bool all_pass(const SelfTestResult& result, const std::vector<std::string>& parts) {
+  return std::ranges::all_of(parts, [&](const auto& part) { return passes(result, part); });
+}
+
+std::vector<std::string> scans_that_pass(const SelfTestResult& result) {
+  std::vector<std::string> scans;
+  for (const std::string_view kernel : kScans) {
+    if (passes(result, kernel)) scans.emplace_back(kernel);
   }
-  return is_checked;
+  return scans;
 }
 
-// Whether one of its checks ended with an error.
-bool has_failed(const SelfTestResult& result, std::string_view kernel) {
-  return std::ranges::any_of(result.checks, [&](const Check& check) {
-    return check.kernel == kernel && check.outcome == Outcome::kFailed;
-  });
-}
-
-bool some_scan_passes(const SelfTestResult& result) {
-  return std::ranges::any_of(result.checks, [&](const Check& check) {
-    return !is_part(check.kernel) && passes(result, check.kernel);
-  });
-}
-
-// "mma: 16 queries: wrong, ...; packing: ..."
+// "mma, 16 queries: wrong, ...; packing, ..."
 std::string failures(const SelfTestResult& result) {
+  if (!result.why_no_device.empty()) return result.why_no_device;
   std::string all;
   for (const Check& check : result.checks) {
     if (check.outcome == Outcome::kPassed) continue;
@@ -65,9 +57,7 @@ std::string failures(const SelfTestResult& result) {
 // Why a device is of no use for what is asked; empty when it is of use.
 std::string why_not(const SelfTestResult& result, const std::vector<std::string>& parts) {
   if (!result.why_no_device.empty()) return result.why_no_device;
-  const bool has_parts =
-      std::ranges::all_of(parts, [&](const std::string& part) { return passes(result, part); });
-  if (some_scan_passes(result) && has_parts) return "";
+  if (!scans_that_pass(result).empty() && all_pass(result, parts)) return "";
   return result.device + " gives different results from the CPU (" + failures(result) + ")";
 }
 
@@ -75,39 +65,54 @@ std::string why_not(const SelfTestResult& result, const std::vector<std::string>
 
 CheckedEngines::CheckedEngines(const EngineRequest& request, EngineListener listener,
                                SelfTestRun run)
-    : listener_(std::move(listener)),
+    : request_(request),
+      listener_(std::move(listener)),
       run_(std::move(run)),
-      calls_(request.calls),
-      engines_(choose(request)) {}
+      checked_parts_(request.parts),
+      engines_(choose()) {}
 
 SelfTestResult CheckedEngines::test(int device, const std::vector<std::string>& parts,
-                                    std::string_view kernel) const {
+                                    const std::vector<std::string>& kernels) const {
   SelfTestOptions options{.device = device};
-  if (kernel != kOnlyByName) options.without.emplace_back(kOnlyByName);
+  for (const std::string& kernel : kScans) {
+    if (!lists(kernels, kernel)) options.without.push_back(kernel);
+  }
   for (const std::string_view part : kParts) {
     if (!lists(parts, part)) options.without.emplace_back(part);
   }
   return run_(options);
 }
 
-std::unique_ptr<EngineMaker> CheckedEngines::choose(const EngineRequest& request) {
-  const auto name = parse_cuda_name(request.name);
-  if (!may_have_device() || (!name && request.name != "auto")) {
+std::unique_ptr<EngineMaker> CheckedEngines::choose() {
+  const auto name = parse_cuda_name(request_.name);
+  const auto on_cpu = [&] {
+    watch_.reset();
+    return make_engine_maker("cpu", request_.thread_count);
+  };
+  if (!may_have_device() || (!name && request_.name != "auto")) {
     // The CPU; or an error that says why there are no others.
-    return make_engine_maker(request.name == "auto" ? "cpu" : request.name, request.thread_count);
+    return request_.name == "auto" ? on_cpu()
+                                   : make_engine_maker(request_.name, request_.thread_count);
   }
-  if (name) return named(request, name->kernel, name->device);
+  watch_ = watch_device(request_.call_limit, request_.on_hang);
+  if (name) return named(name->kernel, name->device);
+  if (const auto fault = read_device_fault()) {
+    is_set_aside_ = true;
+    listener_.on_warning("the GPU is not used, and the processor computes, until " +
+                         device_fault_file().string() + " is deleted, which says: " + *fault);
+    return on_cpu();
+  }
   int device_count = 1;
   for (int device = 0; device < device_count; ++device) {
     std::string why;
     try {
-      const SelfTestResult result = test(device, request.parts, "");
+      const SelfTestResult result = test(device, request_.parts, kScans);
       if (result.is_absent) {
         listener_.on_info("no GPU: " + result.why_no_device);
         break;
       }
       device_count = std::max(device_count, result.device_count);
-      why = why_not(result, request.parts);
+      why = why_not(result, request_.parts);
       if (why.empty()) return on_device("", device, result);
     } catch (const SelfTestError& error) {
       // Others may do better.
@@ -118,23 +123,19 @@ std::unique_ptr<EngineMaker> CheckedEngines::choose(const EngineRequest& request
     }
     listener_.on_warning("CUDA device " + std::to_string(device) + " is not used: " + why);
   }
-  return make_engine_maker("cpu", request.thread_count);
+  return on_cpu();
 }
 
-std::unique_ptr<EngineMaker> CheckedEngines::named(const EngineRequest& request,
-                                                   const std::string& kernel, int device) {
-  const SelfTestResult result = test(device, request.parts, kernel);
-  if (!result.why_no_device.empty()) {
-    refuse(request);
-    throw ResourceError("the engine cuda could not run: " + result.why_no_device);
+std::unique_ptr<EngineMaker> CheckedEngines::named(const std::string& kernel, int device) {
+  const SelfTestResult result = test(device, request_.parts, kScans);
+  const bool is_checked =
+      kernel.empty() || std::ranges::count(result.checks, kernel, &Check::kernel) > 0;
+  if (!result.why_no_device.empty() || !is_checked) {
+    // Throws what says by its kind why there is no such engine.
+    make_engine_maker(request_.name, request_.thread_count);
+    throw ResourceError("the engine " + request_.name + " could not run: " + failures(result));
   }
-  const bool has_kernel = std::ranges::any_of(
-      result.checks, [&](const Check& check) { return check.kernel == kernel; });
-  if (!kernel.empty() && !has_kernel) {
-    refuse(request);
-    throw ResourceError("the kernel cuda:" + kernel + " was not checked");
-  }
-  const std::string why = why_not(result, request.parts);
+  const std::string why = why_not(result, request_.parts);
   if (!why.empty()) {
     throw ResourceError("the engine cuda cannot be used: " + why +
                         "; --engine cpu computes on the processor");
@@ -146,63 +147,36 @@ std::unique_ptr<EngineMaker> CheckedEngines::named(const EngineRequest& request,
   return on_device(kernel, device, result);
 }
 
-// Throws what says by its kind why there is no such engine, if it can be told without a self-test.
-void CheckedEngines::refuse(const EngineRequest& request) const {
-  const DeviceCalls::Call call(calls_, "starting its driver", kDeviceStartLimit);
-  make_engine_maker(request.name, request.thread_count);
-}
-
 std::unique_ptr<EngineMaker> CheckedEngines::on_device(const std::string& kernel, int device,
                                                        const SelfTestResult& result) {
-  const auto record = std::make_shared<KernelRecord>(listener_.on_quarantine);
-  note(result, *record);
-  device_ = device;
-  listener_.on_info(
-      "self-test of " + result.device + ": " +
-      std::to_string(std::ranges::count(result.checks, Outcome::kPassed, &Check::outcome)) +
-      " of " + std::to_string(result.checks.size()) + " checks passed");
-  const DeviceCalls::Call call(calls_, "starting its driver", kDeviceStartLimit);
-  return make_watched_engine_maker(make_device_engine_maker(kernel, device, record), calls_);
+  const auto passed = std::ranges::count(result.checks, Outcome::kPassed, &Check::outcome);
+  listener_.on_info("self-test of " + result.device + ": " + std::to_string(passed) + " of " +
+                    std::to_string(result.checks.size()) + " checks passed");
+  if (!result.passed()) {
+    listener_.on_warning("kernels of the GPU are not used, since they failed the self-test: " +
+                         failures(result));
+  }
+  auto engines = make_device_engine_maker(
+      kernel.empty() ? scans_that_pass(result) : std::vector<std::string>{kernel}, device);
+  device_ = result.device;
+  device_number_ = device;
+  return engines;
 }
 
 void CheckedEngines::check_parts(const std::vector<std::string>& parts) {
-  if (!computes_on_device()) return;
-  const auto record = engines_->kernel_record();
+  if (device_.empty()) return;
   std::vector<std::string> unchecked;
   for (const std::string& part : parts) {
-    const bool is_checked = std::ranges::any_of(
-        record->counts(), [&](const KernelRecord::Count& count) { return count.kernel == part; });
-    if (!is_checked) unchecked.push_back(part);
+    if (!lists(checked_parts_, part)) unchecked.push_back(part);
   }
-  if (!unchecked.empty()) check_now(unchecked, *record);
-  for (const std::string& part : parts) {
-    if (const auto why = record->why_unfit(part)) {
-      throw ResourceError("the GPU's " + part + " cannot be used: " + *why +
-                          "; --engine cpu computes on the processor");
-    }
+  if (unchecked.empty()) return;
+  const SelfTestResult result = test(device_number_, unchecked, {});
+  if (!result.why_no_device.empty() || !all_pass(result, unchecked)) {
+    throw ResourceError(
+        "the GPU's kernels that a new epoch needs did not pass their check: " + failures(result) +
+        "; a restart checks them before the GPU's memory is in use");
   }
-}
-
-// Notes only what says something of the kernels: the device may lack memory now, or take no second
-// process.
-void CheckedEngines::check_now(const std::vector<std::string>& parts, KernelRecord& record) const {
-  // The scan's kernels are in use, and checked.
-  SelfTestOptions options{.device = device_, .without = {"dp4a", "mma", "wgmma", "wgmma-tma"}};
-  options.without.emplace_back(kOnlyByName);
-  for (const std::string_view part : kParts) {
-    if (!lists(parts, part)) options.without.emplace_back(part);
-  }
-  const SelfTestResult result = run_(options);
-  std::string why = result.why_no_device;
-  for (const std::string& part : parts) {
-    const bool is_checked = std::ranges::count(result.checks, part, &Check::kernel) > 0;
-    if (why.empty() && (!is_checked || has_failed(result, part))) why = failures(result);
-  }
-  if (!why.empty()) {
-    throw ResourceError("the GPU's kernels that a new epoch needs could not be checked: " + why +
-                        "; a restart checks them before the GPU's memory is in use");
-  }
-  note(result, record);
+  checked_parts_.insert(checked_parts_.end(), unchecked.begin(), unchecked.end());
 }
 
 }  // namespace blindfuse

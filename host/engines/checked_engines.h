@@ -1,16 +1,15 @@
-// The engines with which a server or a build computes. A GPU's engines are used only after its
-// kernels have computed the same results as the CPU.
+// The engines with which a server or a build computes: GPU or CPU is decided here, at the start of
+// the process. A GPU's engines have only those kernels that have computed the same as the CPU.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "host/engines/self_test.h"
-#include "host/system/device_calls.h"
 #include "src/engine/engine_maker.h"
-#include "src/engine/kernel_record.h"
 
 namespace blindfuse {
 
@@ -20,16 +19,16 @@ struct EngineRequest {
   // The parts of a GPU's engine that are used in addition to the scan: "packing" if responses are
   // packed, and "tables" if packing tables are made.
   std::vector<std::string> parts;
-  // Records the calls of a device that are under way, also those that engines make.
-  std::shared_ptr<DeviceCalls> calls = std::make_shared<DeviceCalls>();
+  // The time that a call of the device may take, and what is then called with a text for people.
+  std::chrono::milliseconds call_limit{30'000};
+  std::function<void(const std::string& what)> on_hang = [](const std::string&) {};
 };
 
-// Messages for people, one line each. Any thread.
+// Messages for people, one line each.
 struct EngineListener {
   std::function<void(const std::string&)> on_info = [](const std::string&) {};
   // A fact that the operator should know and did not ask for, such as a GPU that is not used.
   std::function<void(const std::string&)> on_warning = [](const std::string&) {};
-  KernelRecord::Listener on_quarantine = {};
 };
 
 class CheckedEngines {
@@ -37,11 +36,12 @@ class CheckedEngines {
   using SelfTestRun = std::function<SelfTestResult(const SelfTestOptions&)>;
 
   // Runs the self-test of the devices in question, each in a process of its own, before this
-  // process makes any call of CUDA, and notes the results in the makers' kernel record.
+  // process makes any call of CUDA. Calls of the device are watched from then on.
   //
   // "auto": the first device on which at least one kernel for the scan, and all of `parts`, pass;
-  // the CPU if there is none. on_warning gets the reason for which a device that is there is not
-  // used. "cuda": this device, with those of its kernels that pass. "cuda:KERNEL": this kernel,
+  // the CPU if there is none, or if an earlier process has left the file of a device's fault
+  // (host/system/device_fault.h). on_warning gets the reason for which a device that is there is
+  // not used. "cuda": this device, with those of its kernels that pass. "cuda:KERNEL": this kernel,
   // which has to pass. "cpu" and "cpu:KERNEL": no self-test.
   //
   // Throws UsageError as make_engine_maker() does. Throws ResourceError if the named device cannot
@@ -51,29 +51,32 @@ class CheckedEngines {
                           SelfTestRun run = run_self_test);
 
   const EngineMaker& get() const { return *engines_; }
-  bool computes_on_device() const { return device_ >= 0; }
+  // The device's description, for people; empty for the CPU.
+  const std::string& device() const { return device_; }
+  // Whether the CPU computes because of the file that an earlier process left.
+  bool is_device_set_aside() const { return is_set_aside_; }
 
-  // Checks these parts, too, unless they have been checked: a later epoch may need parts that the
-  // first one did not need. Throws ResourceError if a part does not pass, or cannot be checked now.
-  // The device may lack memory, or another process may have the device for itself. Such a part is
-  // checked again the next time.
+  // Checks those of these parts that have not been checked: a later epoch may need parts that the
+  // first one did not need. Throws ResourceError if a part does not pass, or cannot be checked now:
+  // the device may lack memory, or take no second process. The next call checks it again.
   void check_parts(const std::vector<std::string>& parts);
 
  private:
   SelfTestResult test(int device, const std::vector<std::string>& parts,
-                      std::string_view kernel) const;
-  std::unique_ptr<EngineMaker> choose(const EngineRequest& request);
-  std::unique_ptr<EngineMaker> named(const EngineRequest& request, const std::string& kernel,
-                                     int device);
-  void refuse(const EngineRequest& request) const;
+                      const std::vector<std::string>& kernels) const;
+  std::unique_ptr<EngineMaker> choose();
+  std::unique_ptr<EngineMaker> named(const std::string& kernel, int device);
   std::unique_ptr<EngineMaker> on_device(const std::string& kernel, int device,
                                          const SelfTestResult& result);
-  void check_now(const std::vector<std::string>& parts, KernelRecord& record) const;
 
+  const EngineRequest request_;
   const EngineListener listener_;
   const SelfTestRun run_;
-  const std::shared_ptr<DeviceCalls> calls_;
-  int device_ = -1;  // the CPU
+  std::string device_;
+  int device_number_ = 0;
+  bool is_set_aside_ = false;
+  std::vector<std::string> checked_parts_;
+  std::shared_ptr<void> watch_;  // of the device's calls
   std::unique_ptr<EngineMaker> engines_;
 };
 

@@ -1,8 +1,11 @@
 // Makes engines by the names that --engine takes.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +13,16 @@
 #include "src/engine/engine_maker.h"
 
 namespace blindfuse {
+
+// The names of engines on a GPU.
+// "cuda", "cuda:KERNEL", "cuda@DEVICE" or "cuda:KERNEL@DEVICE".
+struct CudaName {
+  std::string kernel;  // empty: the fastest
+  int device = 0;
+};
+
+// Nothing if it is not the name of an engine on a GPU.
+std::optional<CudaName> parse_cuda_name(std::string_view name);
 
 // "auto", "cpu", "cpu:KERNEL", "cuda" or "cuda:KERNEL", the last two with "@DEVICE" or without.
 // "auto" is a CUDA device if there is one. thread_count 0: one a processor (of the CPU). Throws
@@ -21,10 +34,13 @@ std::unique_ptr<EngineMaker> make_engine_maker(std::string_view name, unsigned t
 // Makes no call of CUDA.
 bool may_have_device();
 
-// Engines on this device with this kernel ("" for the fastest), with an existing record. Throws the
-// errors of make_engine_maker.
-std::unique_ptr<EngineMaker> make_device_engine_maker(std::string_view kernel, int device,
-                                                      std::shared_ptr<KernelRecord> record);
+// Engines on this device with these kernels, the fastest of them for each batch. Throws the errors
+// of make_engine_maker.
+std::unique_ptr<EngineMaker> make_device_engine_maker(std::vector<std::string> kernels, int device);
+
+// Watches the calls of all devices as watch_device_calls does (cuda/device/device_call.h).
+std::shared_ptr<void> watch_device(std::chrono::milliseconds limit,
+                                   std::function<void(const std::string& what)> on_hang);
 
 // One engine of that kind, for a matrix of this size. Throws the errors of make_engine_maker and
 // EngineMaker::make_engine.

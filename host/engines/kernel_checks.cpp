@@ -89,7 +89,9 @@ std::unique_ptr<Engine> filled(const EngineMaker& maker, uint64_t rows, uint64_t
 }
 
 std::unique_ptr<EngineMaker> on_device(std::string_view kernel, int device) {
-  return make_cuda_engine_maker(kernel, device, std::make_shared<KernelRecord>());
+  std::vector<std::string> kernels;
+  if (!kernel.empty()) kernels.emplace_back(kernel);
+  return make_cuda_engine_maker(std::move(kernels), device);
 }
 std::unique_ptr<EngineMaker> on_cpu() { return make_cpu_engine_maker("", 1); }
 

@@ -9,7 +9,7 @@
 namespace blindfuse {
 
 struct KernelCheck {
-  std::string kernel;  // as in KernelRecord: "wgmma", "packing", "tables"
+  std::string kernel;  // as --engine takes it: "wgmma", "packing", "tables"
   std::string name;    // for people: "64 queries"
   // Loads the kernels' code, which may take as long as the driver's start. Throws the engines'
   // errors.

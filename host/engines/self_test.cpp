@@ -221,18 +221,6 @@ std::string_view name_of(SelfTestResult::Outcome outcome) {
 
 SelfTestResult run_self_test(const SelfTestOptions& options) { return SelfTest(options).run(); }
 
-void note(const SelfTestResult& result, KernelRecord& record) {
-  for (const auto& check : result.checks) {
-    if (check.outcome == Outcome::kPassed) {
-      record.note_passed(check.kernel, CheckStage::kSelfTest);
-    } else {
-      record.note_failed(
-          check.kernel, CheckStage::kSelfTest,
-          check.name + ": " + std::string(name_of(check.outcome)) + ", " + check.why);
-    }
-  }
-}
-
 void run_self_test_worker(int device, size_t first, const std::vector<std::string>& without) {
   // It ends no later than the process that asked for it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);

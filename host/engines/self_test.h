@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "host/system/device_calls.h"
 #include "src/base/errors.h"
-#include "src/engine/kernel_record.h"
 
 namespace blindfuse {
+
+// The time that a driver may take to start, and to load or compile the code of kernels.
+inline constexpr std::chrono::seconds kDeviceStartLimit{120};
 
 struct SelfTestOptions {
   int device = 0;
@@ -66,9 +67,6 @@ std::string_view name_of(SelfTestResult::Outcome outcome);
 // runs another one for the remaining checks. Makes no call of CUDA itself. Throws ResourceError if
 // no process can be started, and SelfTestError if the worker does not reach its first check.
 SelfTestResult run_self_test(const SelfTestOptions& options);
-
-// The same, with the results noted in the record of the device's kernels.
-void note(const SelfTestResult& result, KernelRecord& record);
 
 // The worker's part: makes the checks from number `first` on, except those of the kernels
 // `without`, and reports on standard output, for run_self_test(). Other output to standard output

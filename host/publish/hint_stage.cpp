@@ -69,7 +69,7 @@ class HintStage {
     // The processor has the same columns where a device makes the hint, to check it.
     std::unique_ptr<Engine> checker;
     std::optional<HintCheck> check;
-    if (engines_.kernel_record() != nullptr) {
+    if (engines_.computes_on_device()) {
       checker = make_engine("cpu", layout_.row_count, columns, threads_.count());
       check.emplace(layout_.lwe->dimension, layout_.row_count, fill_from_system);
     }
@@ -89,14 +89,12 @@ class HintStage {
 
   void require_right(const HintCheck& check, Engine& checker, std::string_view maker,
                      std::span<const uint32_t> hint) {
-    constexpr std::string_view kKernel = "hint";
     checker.seal();
-    KernelRecord& record = *engines_.kernel_record();
     const std::string difference = check.difference(checker, hint, threads_);
-    if (difference.empty()) return record.note_passed(kKernel, CheckStage::kBuild);
-    record.note_failed(kKernel, CheckStage::kBuild, difference);
-    throw ResourceError("the engine " + std::string(maker) + " computes wrong: " + difference +
-                        "; nothing is published; --engine cpu makes the hint on the processor");
+    if (difference.empty()) return;
+    throw DeviceLostError("the engine " + std::string(maker) + " computes wrong: " + difference +
+                          ", with " + std::to_string(layout_.row_count) +
+                          " rows; nothing is published");
   }
 
   // Columns first .. first + count - 1 of a shard into the engine, and into the one that checks it

@@ -16,9 +16,9 @@ uint64_t columns_at_once(uint64_t row_count);
 
 // Writes hints/<sha256>.hint, unsynced, for each of `shards`, whose matrices are written, and notes
 // its hash in `table`. Many shards share one pass over A. Memory holds at most 8192 columns of the
-// matrix, or 1 GiB of it, and their hint twice. If the engines' kernels are checked
-// (EngineMaker::kernel_record), the processor has the same columns and checks the hints before they
-// are written. Throws ResourceError if a hint is wrong.
+// matrix, or 1 GiB of it, and their hint twice. If the engines compute on a device, the
+// processor has the same columns and checks the hints before they are written. Throws
+// DeviceLostError if a hint is wrong.
 void build_hints(const DatabaseDirectory& directory, DatabaseWriter& writer, const Layout& layout,
                  const MatrixSeed& seed, const std::vector<uint32_t>& shards,
                  const EngineMaker& engines, WorkerThreads& threads, ShardTable& table);

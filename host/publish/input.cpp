@@ -5,7 +5,7 @@
 
 #include "src/base/errors.h"
 #include "src/program/progress.h"
-#include "src/protocol/bucket_choice.h"
+#include "src/protocol/key_hash.h"
 
 namespace blindfuse {
 namespace {

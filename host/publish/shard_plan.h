@@ -68,4 +68,17 @@ std::optional<Plan> plan_shards(const PlanRequest& request, uint32_t shard_count
 [[noreturn]] void refuse_shards(const PlanRequest& request, uint32_t shard_count,
                                 uint64_t fullest_shard);
 
+// Plans the second level of packed responses.
+// Half of the failures that a look-up may have: the first level has as many.
+inline constexpr double kLevelFailureLog2Max = kFailureLog2Max - 1;
+
+// The most columns of a group with a short key: its order is at most half of a pack.
+inline constexpr uint32_t kShortKeyColumnsMax = 512;
+
+// The second level that adds the fewest bytes to a query and a response of this layout, with a
+// failure bound of its own of at most kLevelFailureLog2Max. layout: with its shards, its record and
+// response_bits, without a second level. has_short_key: with a key whose order is the least power
+// of two that a row's columns fit. Nothing if there is none.
+std::optional<SecondLevel> plan_second_level(const Layout& layout, bool has_short_key);
+
 }  // namespace blindfuse

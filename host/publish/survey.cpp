@@ -11,7 +11,7 @@
 #include "src/base/base64.h"
 #include "src/base/errors.h"
 #include "src/base/hex.h"
-#include "src/protocol/bucket_choice.h"
+#include "src/protocol/key_hash.h"
 
 namespace blindfuse {
 namespace {

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "host/server/file_reloader.h"
-#include "host/server/ready_file.h"
 #include "host/server/routes/admin.h"
 #include "host/server/service_manager.h"
 #include "host/server/serving/serving_epoch.h"
@@ -82,15 +81,11 @@ ServerOptions with_keys(ServerOptions options, std::shared_ptr<ApiKeys> api_keys
 // All that serves, from a loaded database on.
 class Service {
  public:
-  // on_engine_lost: what the engine cannot recover from ends the program, for whoever started it to
-  // start again. Any thread.
-  Service(ServiceParts parts, const ServiceOptions& options,
-          const std::function<void()>& on_engine_lost)
-      : tls_(parts.tls),
+  Service(ServiceParts parts, const ServiceOptions& options, DeviceEnd& end)
+      : end_(end),
+        tls_(parts.tls),
         api_keys_(parts.api_keys),
-        kernel_record_(parts.kernel_record),
-        device_calls_(parts.device_calls),
-        epochs_(serve_first(parts, options, on_engine_lost)),
+        epochs_(serve_first(parts, options)),
         server_(epochs_, metrics_, std::move(parts.socket),
                 with_keys(options.server, std::move(parts.api_keys)), std::move(parts.tls)) {
     if (parts.admin_socket) {
@@ -103,14 +98,12 @@ class Service {
       reload.end_downloads = [this](const EpochDownloads& downloads) {
         return server_.end_downloads(downloads);
       };
-      reload.on_device_lost = on_engine_lost;
+      reload.on_device_lost = [this](const std::string& what) { end_.end(what); };
       reloader_.emplace(epochs_, metrics_, options.batches, std::move(parts.loader),
                         std::move(reload));
     }
     files_.emplace([this] { read_files_again(); });
-    watchdog_.emplace(
-        device_calls_, &epochs_, watchdog_options(options), [this] { alive_.tell(); },
-        [this, ready_file = options.ready_file] { end_hanging(ready_file); });
+    end_.set_service([this] { withhold_answers(); }, [this] { server_.stop(); });
     log_address("listening on ", server_.url());
     // A browser cannot open a UNIX socket.
     if (options.server.api.page && server_.url().starts_with("http")) {
@@ -118,6 +111,10 @@ class Service {
     }
     if (admin_) log_address("admin listener on ", admin_->url());
   }
+
+  ~Service() { end_.set_service({}, {}); }
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
 
   // Says that clients are answered.
   void announce(const std::filesystem::path& ready_file) {
@@ -140,8 +137,8 @@ class Service {
     if (admin_) admin_->stop();
     if (!files_->stop(kFilesPatience)) return false;
     if (reloader_ && !reloader_->stop(kFilesPatience)) return false;
-    // While the watchdog looks: a worker whose engine hangs, in a check or with queries whose
-    // clients have left, never ends.
+    // While the device's calls are watched: a worker whose engine hangs, in a check or with queries
+    // whose clients have left, never ends.
     for (const EpochInMemory& held : epochs_.in_memory()) {
       if (held.epoch) held.epoch->scheduler().stop();
     }
@@ -150,18 +147,11 @@ class Service {
 
  private:
   std::shared_ptr<const ServingEpoch> serve_first(ServiceParts& parts,
-                                                  const ServiceOptions& options,
-                                                  std::function<void()> on_engine_lost) {
-    metrics_.set_failure_callback(
-        [on_engine_lost = std::move(on_engine_lost)](const std::exception& error) {
-          if (dynamic_cast<const DeviceLostError*>(&error) != nullptr) on_engine_lost();
-        });
-    // Of its first query, the server's own.
-    const EngineWatchdog watchdog(
-        device_calls_, nullptr, options.watchdog, [] {},
-        [&] { ReadyFile::end_process(options.ready_file); });
-    const auto epoch = checked_first(parts, options.batches);
-    metrics_.set_kernel_record(kernel_record_);
+                                                  const ServiceOptions& options) {
+    metrics_.set_device_lost_callback([this](const std::string& what) { end_.end(what); });
+    metrics_.set_device_set_aside(parts.is_device_set_aside);
+    auto epoch =
+        std::make_shared<const ServingEpoch>(std::move(parts.database), options.batches, &metrics_);
     const std::string engine(epoch->engine().name());
     const std::string hardware(epoch->engine().hardware());
     log_sentence(LogLevel::kInfo, "engine " + engine + ", " + hardware,
@@ -170,46 +160,11 @@ class Service {
     return epoch;
   }
 
-  std::shared_ptr<const ServingEpoch> checked_first(ServiceParts& parts,
-                                                    const BatchLimits& limits) {
-    const auto serve = [&](LoadedDatabase database) {
-      return std::make_shared<const ServingEpoch>(std::move(database), limits, &metrics_);
-    };
-    const auto serve_without = [&](const ResourceError& error) {
-      kernel_record_ = nullptr;
-      return serve(parts.without_device(error));
-    };
-    try {
-      return serve(std::move(parts.database));
-    } catch (const UnfitDeviceError& error) {
-      if (!parts.without_device) throw;
-      return serve_without(error);
-    } catch (const DeviceLostError& error) {
-      if (!parts.without_device) throw;
-      return serve_without(error);
-    }
-  }
-
-  WatchdogOptions watchdog_options(const ServiceOptions& options) const {
-    WatchdogOptions watchdog = options.watchdog;
-    watchdog.judges_batches = kernel_record_ != nullptr;
-    return watchdog;
-  }
-
-  // All who wait are told so, as far as they take it in time. What hangs cannot be taken away from
-  // the thread that waits for it.
-  [[noreturn]] void end_hanging(const std::filesystem::path& ready_file) {
-    constexpr std::chrono::seconds kPatience{2};
+  // All who wait for the device get status 503, whatever it has computed.
+  void withhold_answers() {
     server_.readiness().set_stopping();
     for (const EpochInMemory& held : epochs_.in_memory()) {
       if (held.epoch) held.epoch->scheduler().abandon();
-    }
-    try {
-      WaitableThread responses([this] { server_.stop(); });
-      (void)responses.join_within(kPatience);
-      ReadyFile::end_process(ready_file);  // the destructor would wait for the responses
-    } catch (const std::exception&) {
-      ReadyFile::end_process(ready_file);  // no thread can be started
     }
   }
 
@@ -224,10 +179,9 @@ class Service {
     notify_service_manager("READY=1");
   }
 
+  DeviceEnd& end_;
   const std::shared_ptr<http::TlsCertificate> tls_;
   const std::shared_ptr<ApiKeys> api_keys_;
-  std::shared_ptr<const KernelRecord> kernel_record_;
-  const std::shared_ptr<const DeviceCalls> device_calls_;
   ServerMetrics metrics_;
   ServedEpochs epochs_;
   DatabaseServer server_;
@@ -236,15 +190,7 @@ class Service {
   std::optional<FileReloader> files_;
   std::optional<ReadyFile> ready_;
   ServiceManagerWatchdog alive_;
-  std::optional<EngineWatchdog> watchdog_;
 };
-
-// Keeps a service that holds memory of a lost device: releasing it calls a driver that may not
-// return. The process ends without releasing it.
-void keep_for_ever(std::unique_ptr<Service> service) {
-  static auto* const kept = new std::vector<std::unique_ptr<Service>>;
-  kept->push_back(std::move(service));
-}
 
 }  // namespace
 
@@ -253,16 +199,12 @@ uint64_t service_descriptors(const ServiceOptions& options) {
   return options.server.http.connections_max + AdminServer::kConnectionsMax + kFiles;
 }
 
-void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals) {
-  // Apart from `signals`, the callback's data outlives this call: the threads of a service that is
-  // kept may still call it.
-  const auto engine_lost = std::make_shared<std::atomic<bool>>(false);
-  std::unique_ptr<Service> service;
+void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals,
+                         DeviceEnd& end) {
+  std::optional<Service> service;
   std::atomic<bool> is_announced = false;
   const auto start = [&] {
-    service = std::make_unique<Service>(std::move(parts), options, [engine_lost, &signals] {
-      if (!engine_lost->exchange(true)) signals.request_stop();
-    });
+    service.emplace(std::move(parts), options, end);
     is_announced = true;
     service->announce(options.ready_file);
   };
@@ -274,7 +216,7 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
   while (signals.wait() == Signals::Event::kReload) service->reload();
   // All that may wait for something that hangs: a log, a file system, an engine.
   const auto stop = [&] {
-    if (!*engine_lost) log_info("shutting down; finishing requests in progress");
+    log_info("shutting down; finishing requests in progress");
     notify_service_manager("STOPPING=1");
     if (!service->stop()) {
       log_warning(
@@ -282,18 +224,13 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
           "the middle of it");
       ReadyFile::remove(options.ready_file);
       // What the stuck thread uses cannot be taken away from it, and ends with it.
-      std::_Exit(*engine_lost ? kExitFailed : EXIT_SUCCESS);
-    }
-    if (*engine_lost) {
-      ReadyFile::remove(options.ready_file);
-      return keep_for_ever(std::move(service));
+      std::_Exit(EXIT_SUCCESS);
     }
     service.reset();
     log_info("stopped");
   };
   // Told again, the process ends, whatever hangs.
   signals.run_until_next(stop, [&](int) { ReadyFile::end_process(options.ready_file); });
-  if (*engine_lost) throw DeviceLostError("the engine's device failed; the log above says how");
 }
 
 }  // namespace blindfuse

@@ -6,14 +6,51 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <system_error>
+#include <utility>
 
+#include "src/base/errors.h"
+#include "src/program/program.h"
 #include "src/system/file.h"
+#include "src/system/threads.h"
 
 namespace blindfuse {
+
+ReadyFile::ReadyFile(std::filesystem::path path, const std::string& url) : path_(std::move(path)) {
+  if (!path_.has_filename() || std::filesystem::is_directory(path_)) {
+    throw InputError("cannot write the ready file " + path_.string() + ": it is a folder");
+  }
+  const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
+  if (!std::filesystem::is_directory(folder)) {
+    throw InputError("cannot write the ready file " + path_.string() + ": there is no folder " +
+                     folder.string());
+  }
+  PendingFile file(folder);
+  file.write(url + "\n");
+  file.commit(path_.filename().string());
+}
+
+void ReadyFile::remove(const std::filesystem::path& path) noexcept {
+  std::error_code ignored;  // the process is about to end
+  std::filesystem::remove(path, ignored);
+}
+
+void ReadyFile::end_process(const std::filesystem::path& path) {
+  constexpr std::chrono::seconds kPatience{1};
+  try {
+    WaitableThread removal([&] { remove(path); });
+    (void)removal.join_within(kPatience);
+    _exit(kExitFailed);  // the destructor would wait for the end of the removal
+  } catch (const std::exception&) {
+    _exit(kExitFailed);  // no thread can be started
+  }
+}
 
 void notify_service_manager(std::string_view state) {
   const char* path = std::getenv("NOTIFY_SOCKET");
@@ -50,15 +87,24 @@ ServiceManagerWatchdog::ServiceManagerWatchdog() {
   const uint64_t process = number_in_environment("WATCHDOG_PID");
   if (process != 0 && process != static_cast<uint64_t>(getpid())) return;
   constexpr uint64_t kMicrosecondsMax = uint64_t{1} << 50;
-  every_ = std::chrono::microseconds(
+  const std::chrono::microseconds every(
       std::min(number_in_environment("WATCHDOG_USEC"), kMicrosecondsMax) / 2);
+  if (every.count() == 0) return;
+  thread_ = start_thread([this, every] {
+    std::unique_lock lock(mutex_);
+    do {
+      notify_service_manager("WATCHDOG=1");
+    } while (!changed_.wait_for(lock, every, [this] { return is_over_; }));
+  });
 }
 
-void ServiceManagerWatchdog::tell() {
-  const auto now = Clock::now();
-  if (every_.count() == 0 || now - told_ < every_) return;
-  told_ = now;
-  notify_service_manager("WATCHDOG=1");
+ServiceManagerWatchdog::~ServiceManagerWatchdog() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
 }
 
 }  // namespace blindfuse

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string>
 
-#include "host/system/control_groups.h"
+#include "host/system/limits.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {

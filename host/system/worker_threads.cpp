@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "host/system/control_groups.h"
+#include "host/system/limits.h"
 #include "src/system/threads.h"
 
 namespace blindfuse {

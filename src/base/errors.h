@@ -4,8 +4,7 @@
 //                    HTTP 400.
 //   UsageError       The command line itself is wrong. Exit status 2.
 //   ResourceError    A device, memory, a disk or the network failed. Exit status 1, or HTTP 503.
-//   DeviceLostError  A device failed for good: the program ends.
-//   UnfitDeviceError A device computes wrong, and nothing was answered with it yet.
+//   DeviceLostError  A device failed for good, or computed a wrong result: the program ends.
 //   invariant()      The program is wrong: abort, at once, with the place. Never used on anything
 //                    that came over the network or from a file.
 #pragma once
@@ -19,14 +18,9 @@ class UsageError : public InputError {
   using InputError::InputError;
 };
 
-// The engine's device is lost, or its data is. Only a new process can continue.
+// The engine's device or its data is lost, or a result of it is wrong. Only a new process can
+// continue.
 class DeviceLostError : public ResourceError {
- public:
-  using ResourceError::ResourceError;
-};
-
-// The device is there, and what it computes for an epoch is wrong. Another engine may compute it.
-class UnfitDeviceError : public ResourceError {
  public:
   using ResourceError::ResourceError;
 };

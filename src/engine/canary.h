@@ -1,5 +1,5 @@
-// A canary: a query whose response is known, since the host has computed it too. It shows that an
-// engine computes right.
+// A canary: a query whose product and response the host has computed, too. It shows that an engine
+// computes right.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ struct Canary {
   // C odd words that no fault can depend on. The products of all queries are checked with them, too
   // (Engine::check_kernels). Empty: products are not checked.
   std::vector<uint32_t> weights;
-  std::vector<uint8_t> query;     // the words as they are sent, and a packing key if there is one
-  std::vector<uint8_t> response;  // as it is sent; with a second level, the first one's
-  // What the query brings in addition for a second level, and the response that is then sent. Both
-  // are empty where there is none, or where the second level is not checked.
-  std::vector<uint8_t> second_query;
-  std::vector<uint8_t> second_response;
-  uint64_t seed = 0;  // of its places in batches
+  // As clients send queries, and the responses as they are sent: two, so that what an earlier one
+  // has left somewhere is not right for the next one.
+  struct Exchange {
+    std::vector<uint8_t> query;
+    std::vector<uint8_t> response;
+  };
+  Exchange exchanges[2];
 };
 
 }  // namespace blindfuse

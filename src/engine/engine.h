@@ -2,7 +2,6 @@
 // modulo 2^32.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,6 +11,7 @@
 
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/second_level_spec.h"
+#include "src/base/errors.h"
 #include "src/engine/canary.h"
 
 namespace blindfuse {
@@ -96,24 +96,12 @@ class AnswerPipeline {
   virtual void begin(size_t first, size_t count) = 0;
   // Ends the oldest batch. Returns its responses, bit sequences of C words or those of a second
   // level (SecondLevelSpec), one after another. They stay until the next begin(). Throws
-  // ResourceError; the batch has ended then, too.
+  // ResourceError; the batch has ended then, too. Throws DeviceLostError if a check of the products
+  // fails, or any other check on the same device has failed.
   virtual std::span<const uint8_t> finish() = 0;
-
-  // From now on the canary is computed with each batch that has room for it, and by each kernel and
-  // tile at least once in an interval in which they are used. Called before the first begin(). The
-  // canary outlives the pipeline. If its response is not the one that the host computed, the kernel
-  // record notes it, and finish() or begin() throws ResourceError, or DeviceLostError if nothing
-  // can replace the faulty part. A part in quarantine that nothing replaces answers nothing more:
-  // finish(), begin() and check() of all pipelines that use it throw DeviceLostError. Pipelines of
-  // engines without a kernel record compute no canary.
-  virtual void set_canary(const Canary& /*canary*/, std::chrono::milliseconds /*interval*/) {}
-  // Computes the canary by each kernel for which an interval has passed since the last time, and by
-  // the replacement of a kernel that is wrong. Called by the caller of begin(), while no batch has
-  // begun. Throws as finish() does. Before the first batch, until it has succeeded once, it also
-  // throws ResourceError if all products are right and the responses made of them are not. The
-  // kernel record counts this failure, and no kernel comes into quarantine: other pipelines may be
-  // right.
-  virtual void check() {}
+  // Called for a response that is not the host's. Throws DeviceLostError with this text. From the
+  // beginning of the call on, finish() returns no responses of any pipeline on the same device.
+  [[noreturn]] virtual void lose_device(const std::string& why) { throw DeviceLostError(why); }
 };
 
 // An engine holds one matrix, in a layout of its own, and answers batches. At first the matrix is
@@ -153,20 +141,15 @@ class Engine {
   virtual bool share_columns(uint64_t first, uint64_t count, const Engine& other) = 0;
 
   // Called after the last set_columns() and share_columns(), and before the first product. Throws
-  // ResourceError if memory is short, or if the columns that arrived where the engine computes
-  // differ from those that were set.
+  // ResourceError if memory is short, and DeviceLostError if the columns that arrived where the
+  // engine computes differ from those that were set.
   virtual void seal() = 0;
 
-  // Multiplies the words of a canary, and odd multiples of them, with the matrix, by each kernel
-  // that answers batches of up to batch_max queries. Compares the products with multiples of the
-  // canary's products. Notes the results in the kernel record (EngineMaker::kernel_record), and
-  // times the kernels that passed. Called after seal() and before a pipeline is made. Engines
-  // without a kernel record check nothing. Throws DeviceLostError if no usable kernel is left, or
-  // if the matrix has changed since it was set. Throws ResourceError if memory is short.
-  //
-  // If the canary has weights, pipelines check the products of every query from then on. If a
-  // product is wrong, the kernel record notes it, and finish() throws ResourceError or
-  // DeviceLostError (AnswerPipeline::set_canary says when which).
+  // Called after seal() and before a pipeline is made, if EngineMaker::computes_on_device(). Times
+  // the kernels. Each kernel that answers batches of up to batch_max queries multiplies odd
+  // multiples of the canary's words with the matrix. If the canary has weights, pipelines check the
+  // products of every query from then on. Throws DeviceLostError if any product is not the host's,
+  // or if the matrix has changed since it was set. Throws ResourceError if memory is short.
   virtual void check_kernels(const Canary& /*canary*/, size_t /*batch_max*/) {}
 
   // products[b][c] += sum over r in rows of queries[b][r - rows.first] *
@@ -216,8 +199,7 @@ class Engine {
   //
   // With a second level, a query also has what SecondLevelSpec::query_bytes() counts, after its
   // packing key, and a response is the second level's: SecondLevelSpec::response_bytes(), from
-  // words of bits.response. The spec's polynomials need not outlive the call. The canary of such a
-  // pipeline is one of the first level: its query and its response have no second one.
+  // words of bits.response. The spec's polynomials need not outlive the call.
   //
   // With several buckets, a query has the words of each bucket, R for each and one bucket after
   // another, as one bit sequence, and then one packing key. The first C / bucket_count columns are

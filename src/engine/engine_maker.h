@@ -11,7 +11,6 @@
 #include "src/arithmetic/ring/ring_dimension.h"
 #include "src/arithmetic/second_level_spec.h"
 #include "src/engine/engine.h"
-#include "src/engine/kernel_record.h"
 
 namespace blindfuse {
 
@@ -69,9 +68,8 @@ class EngineMaker {
     return make_engine(row_count, column_count);
   }
 
-  // The record of the kernels of the device on which it makes engines. Null if they are not
-  // checked.
-  virtual std::shared_ptr<KernelRecord> kernel_record() const { return nullptr; }
+  // Whether its engines compute on a device whose results the host checks.
+  virtual bool computes_on_device() const { return false; }
 
   // The number of packs of R rows, at least 1, that are best made by one pack maker, for a caller
   // that has this many threads to set columns and to make packs. It bounds the memory of the packs,

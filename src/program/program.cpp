@@ -99,11 +99,6 @@ int run_program(CLI::App& app, int argc, char** argv, std::string (*details)()) 
     return status;
   } catch (const UsageError& error) {
     return fail(app, error.what(), kExitUsageError);
-  } catch (const DeviceLostError& error) {
-    const int status = fail(app, error.what());
-    // What destructors of static objects would call, the driver, may not return any more.
-    std::fflush(nullptr);
-    _exit(status);
   } catch (const std::bad_alloc&) {
     return fail(app, "out of memory");
   } catch (const std::exception& error) {

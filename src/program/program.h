@@ -34,8 +34,8 @@ extern const char* const kSourceCommit;
 
 // Parses the command line (src/program/command_line.h), runs the chosen command's callback, and
 // returns the exit status: 1 if standard output could not be written, whatever the command ended
-// with. Every exception becomes one line on standard error; a DeviceLostError also ends the
-// process. Adds --version, which also prints the lines of `details`. Logs go to standard error.
+// with. Every exception becomes one line on standard error. Adds --version, which also prints the
+// lines of `details`. Logs go to standard error.
 int run_program(CLI::App& app, int argc, char** argv, std::string (*details)() = nullptr);
 
 // The same for a program with commands, all of which `add_commands` adds.

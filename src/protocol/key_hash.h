@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "src/arithmetic/layout.h"
 #include "src/arithmetic/public_divisor.h"
 #include "src/protocol/sha256.h"
 
@@ -41,6 +42,31 @@ class KeyHasher {
 // The shard of a key, 0 .. shard_count-1: monotone in shard_hash. shard_count is at least 1.
 constexpr uint32_t shard_of(uint64_t shard_hash, uint32_t shard_count) {
   return static_cast<uint32_t>(mulhi(shard_hash, shard_count));
+}
+
+// The buckets of a key, where requests are for several keys (docs/PROTOCOL.md, section 21).
+using BucketChoice = std::array<uint32_t, kBucketChoices>;
+
+// Chooses buckets by SHA-256("blindfuse/buckets/1" || h), where h is the hash of a key as it is in
+// KeyHash. So a key's buckets do not depend on its shard, rows and digest. The time does not depend
+// on the hash. One thread at a time.
+class BucketChooser {
+ public:
+  // bucket_count is at least kBucketChoices.
+  explicit BucketChooser(uint32_t bucket_count) : bucket_count_(bucket_count) {}
+
+  // Three different buckets, below bucket_count.
+  BucketChoice operator()(const KeyHash& hash);
+
+ private:
+  uint32_t bucket_count_;
+  Sha256 hash_;
+};
+
+// The shard of a key in one of its buckets. bucket_shard_count: shards of a bucket.
+constexpr uint32_t shard_in_bucket(uint64_t shard_hash, uint32_t bucket,
+                                   uint32_t bucket_shard_count) {
+  return bucket * bucket_shard_count + shard_of(shard_hash, bucket_shard_count);
 }
 
 }  // namespace blindfuse

@@ -12,7 +12,7 @@
 #include "client/decoder.h"
 #include "client/ring_query.h"
 #include "src/arithmetic/record.h"
-#include "src/protocol/bucket_choice.h"
+#include "src/protocol/key_hash.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/scripted_random.h"
 #include "tests/vectors.h"

@@ -10,7 +10,7 @@
 #include "client/decoder.h"
 #include "client/ring_query.h"
 #include "host/cpu/pipelines/second_level_pipeline.h"
-#include "host/publish/second_level_plan.h"
+#include "host/publish/shard_plan.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/second_level_spec.h"
 #include "tests/client/seeded_random.h"

@@ -29,7 +29,6 @@ KERNELS = {
     "cut_bit_sequences": (1, [r"STG\.E\.128", r"LDG\.E\.128", r"REDUX"]),
     "cut_plain_words": (1, [r"STG\.E\.128"]),
     "round_products": (1, []),
-    "combine_sums": (1, []),
     "weigh_columns": (1, [r"LDG\.E\.NA\S*\.128"]),
     "weigh_products": (1, [r"REDUX"]),
     "cut_table": (1, [r"STG\.E\.128"]),
@@ -129,16 +128,6 @@ def scan_troubles(scan, architecture, step, used):
                f"not {scan.blocks}")
 
 
-def print_table(steps, usage):
-    print("| kernel | architecture | instructions a step | moves | products | loads in flight | barriers | registers |")
-    print("|---|---|---|---|---|---|---|---|")
-    for (architecture, name), step in sorted(steps.items(), key=lambda item: (scan_of(item[0][1]), item[0][0])):
-        kernel, tile = scan_of(name)
-        epilogue = " of sums" if "PointSums" in name else ""
-        print(f"| `{kernel}<{tile}>`{epilogue} | {architecture} | {step.instructions} | {step.moves} | {step.products} "
-              f"| {step.in_flight} | {step.barriers} | {usage[architecture, name].registers} |")
-
-
 def hopper_troubles(instructions):
     """Products that see what was copied, follow one another without a wait, and keep their registers until it."""
     code = list(decoded(instructions))
@@ -192,7 +181,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", nargs="*", default=[], help="where cuobjdump and nvdisasm may be, next to PATH")
     parser.add_argument("--libraries", nargs="+", required=True, help="those that have kernels")
-    parser.add_argument("--table", action="store_true", help="print what a step of each scan takes; compare nothing")
     options = parser.parse_args()
     os.environ["PATH"] = os.pathsep.join([*options.tools, os.environ["PATH"]])
     cuobjdump = shutil.which("cuobjdump")
@@ -205,9 +193,6 @@ def main():
         usage |= resources(cuobjdump, library)
     steps = {key: main_loop_step(list(decoded(instructions))) for key, instructions in code.items()
              if scan_of(key[1]) and (key[0] == "sm_90a" or "scan_wgmma" not in key[1])}
-    if options.table:
-        print_table(steps, usage)
-        return 0
     wrong = []
     for kernel, (count, instructions) in KERNELS.items():
         # Mangled, a name has its length before it: scan_wgmma is not the beginning of scan_wgmma_tma.

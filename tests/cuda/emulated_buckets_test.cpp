@@ -19,6 +19,7 @@
 #include "src/arithmetic/ring/packing_keys.h"
 #include "src/base/errors.h"
 #include "tests/client/seeded_random.h"
+#include "tests/cuda/anew.h"
 #include "tests/cuda/fake_faults.h"
 #include "tests/cuda/plain_product.h"
 #include "tests/engine/packed_reference.h"
@@ -54,8 +55,8 @@ class EmulatedCudaBuckets : public ::testing::Test {
     complete_canary(canary_, layout, tables_, 1, seeded_random(161));
   }
 
-  std::unique_ptr<Engine> engine(std::string_view kernel) {
-    auto engine = make_cuda_engine(kernel, 0, record_, kBucketRows, kAllColumns,
+  std::unique_ptr<Engine> engine(const std::string& kernel) {
+    auto engine = make_cuda_engine({kernel}, 0, kBucketRows, kAllColumns,
                                    {.batch_max = 2, .pack_count = 1, .bucket_count = kBuckets});
     engine->set_columns(0, bytes_);
     engine->seal();
@@ -88,24 +89,16 @@ class EmulatedCudaBuckets : public ::testing::Test {
     return query;
   }
 
-  uint64_t passed(std::string_view kernel, CheckStage stage) const {
-    for (const auto& count : record_->counts()) {
-      if (count.kernel == kernel && count.stage == stage) return count.passed;
-    }
-    return 0;
-  }
-
+  const fake_cuda::Anew anew_;
   SeededRandom random_{160};
   const std::vector<uint8_t> bytes_;
   std::vector<SharedPackingTable> tables_;
   Canary canary_;
-  const std::shared_ptr<KernelRecord> record_ = std::make_shared<KernelRecord>();
 };
 
-TEST_F(EmulatedCudaBuckets, AreCheckedAndAnsweredNextToTheCanary) {
+TEST_F(EmulatedCudaBuckets, AreAnswered) {
   const auto engine = this->engine("mma");
   const auto pipeline = this->pipeline(*engine);
-  pipeline->set_canary(canary_, std::chrono::milliseconds(0));
   const Query query = random_query();
   pipeline->put(0, query.bytes);
   pipeline->begin(0, 1);
@@ -113,15 +106,17 @@ TEST_F(EmulatedCudaBuckets, AreCheckedAndAnsweredNextToTheCanary) {
   const std::vector<uint8_t> key(ring::kKeyBytes);
   EXPECT_EQ(std::vector<uint8_t>(response.begin(), response.end()),
             support::packed_reference(query.products, tables_, key, kBucketBits.response));
-  EXPECT_EQ(passed("mma", CheckStage::kCanary), 1u);
-  EXPECT_EQ(passed("mma", CheckStage::kProduct), 1u);
+  for (const Canary::Exchange& exchange : canary_.exchanges) {
+    pipeline->put(0, exchange.query);
+    pipeline->begin(0, 1);
+    EXPECT_TRUE(std::ranges::equal(pipeline->finish(), exchange.response));
+  }
 }
 
 // Whichever bucket's product is wrong.
 TEST_F(EmulatedCudaBuckets, WithholdWrongProductsOfAnyBucket) {
   for (const int launch : {0, 1, 2}) {
-    const auto record = std::make_shared<KernelRecord>();
-    auto engine = make_cuda_engine("dp4a", 0, record, kBucketRows, kAllColumns,
+    auto engine = make_cuda_engine({"dp4a"}, 0, kBucketRows, kAllColumns,
                                    {.batch_max = 2, .pack_count = 1, .bucket_count = kBuckets});
     engine->set_columns(0, bytes_);
     engine->seal();
@@ -145,7 +140,7 @@ TEST_F(EmulatedCudaBuckets, AreNotCheckedWithAWrongVectorOfAnyBucket) {
   matrix.set_columns(0, bytes_);
   matrix.check();
   for (const int launch : {0, 1, 2}) {
-    Scanner scanner(matrix, "dp4a", std::make_shared<KernelRecord>());
+    Scanner scanner(matrix, {"dp4a"});
     const fake_cuda::ScopedFaults faults("miscount=weigh_columns@" + std::to_string(launch));
     EXPECT_THROW(scanner.check_kernels(canary_, 2), DeviceLostError) << launch;
     EXPECT_EQ(scanner.check_vector(), nullptr);

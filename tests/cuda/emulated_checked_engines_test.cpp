@@ -1,13 +1,16 @@
 // Which engine is taken after which self-test.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "host/engines/checked_engines.h"
+#include "host/system/device_fault.h"
 #include "src/base/errors.h"
 #include "tests/cuda/fake_faults.h"
 #include "tests/cuda/fake_runtime.h"
@@ -20,8 +23,13 @@ using Outcome = SelfTestResult::Outcome;
 // Self-tests with results that a test has written, one after another, and what is said of them.
 class EmulatedCudaChoice : public ::testing::Test {
  protected:
+  // No test is to read the file of somebody's GPU.
+  void SetUp() override { setenv("STATE_DIRECTORY", "/nonexistent", 1); }
   // Of this thread, for the tests after it.
-  void TearDown() override { EXPECT_EQ(cudaSetDevice(0), cudaSuccess); }
+  void TearDown() override {
+    unsetenv("STATE_DIRECTORY");
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+  }
 
   static SelfTestResult with(std::vector<SelfTestResult::Check> checks, int devices = 1) {
     SelfTestResult result;
@@ -40,9 +48,7 @@ class EmulatedCudaChoice : public ::testing::Test {
     return CheckedEngines(
         {name, 1, parts},
         {.on_info = [this](const std::string& text) { infos_.push_back(text); },
-         .on_warning = [this](const std::string& text) { warnings_.push_back(text); },
-         .on_quarantine = [this](std::string_view kernel, CheckStage,
-                                 const std::string&) { quarantined_.emplace_back(kernel); }},
+         .on_warning = [this](const std::string& text) { warnings_.push_back(text); }},
         [this](const SelfTestOptions& options) {
           tested_.push_back(options);
           if (results_.empty()) throw ResourceError("the self-test hangs before its first check");
@@ -64,33 +70,49 @@ class EmulatedCudaChoice : public ::testing::Test {
   }
 
   std::deque<SelfTestResult> results_;
-  std::vector<std::string> infos_, warnings_, quarantined_;
+  std::vector<std::string> infos_, warnings_;
   std::vector<SelfTestOptions> tested_;
 };
 
 TEST_F(EmulatedCudaChoice, TakesTheDeviceWhoseKernelsPass) {
   const auto engines = choose("auto", {with({check("dp4a"), check("mma"), check("wgmma")})});
-  EXPECT_TRUE(engines.computes_on_device());
+  EXPECT_EQ(engines.device(), "a device");
+  EXPECT_TRUE(engines.get().computes_on_device());
   EXPECT_EQ(engines.get().make_engine(64, 3)->name(), "cuda");
   EXPECT_TRUE(warnings_.empty());
-  // Neither what is not used nor what takes long to load is checked.
-  const auto& without = tested_.at(0).without;
-  EXPECT_EQ(without, (std::vector<std::string>{"cublas", "packing", "tables"}));
-}
-
-TEST_F(EmulatedCudaChoice, ChecksAKernelToCompareWithWhenItIsNamed) {
-  // No cuBLAS is emulated.
-  EXPECT_THROW(choose("cuda:cublas", {with({check("dp4a"), check("cublas")})}), UsageError);
+  // What is not used is not checked.
   const auto& without = tested_.at(0).without;
   EXPECT_EQ(without, (std::vector<std::string>{"packing", "tables"}));
 }
 
 TEST_F(EmulatedCudaChoice, KeepsAKernelThatFailedOutOfUse) {
-  const auto engines =
-      choose("cuda", {with({check("dp4a"), check("mma", Outcome::kWrong), check("wgmma")})});
-  EXPECT_EQ(quarantined_, std::vector<std::string>{"mma"});
-  EXPECT_FALSE(engines.get().kernel_record()->is_fit("mma"));
-  EXPECT_TRUE(engines.get().kernel_record()->is_fit("wgmma"));
+  // One of two: the other answers all batches.
+  const auto engines = choose("cuda", {with({check("dp4a"), check("mma", Outcome::kWrong)})});
+  EXPECT_EQ(engines.get().make_engine(64, 3)->name(), "cuda:dp4a");
+  EXPECT_EQ(warnings_, std::vector<std::string>{"kernels of the GPU are not used, since they "
+                                                "failed the self-test: mma, 5 queries: wrong, of "
+                                                "the test"});
+}
+
+// Whatever the self-test would say.
+TEST_F(EmulatedCudaChoice, TakesTheProcessorWhileTheFileOfAFaultIsThere) {
+  std::string folder = std::filesystem::temp_directory_path() / "blindfuse-choice-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  setenv("STATE_DIRECTORY", folder.c_str(), 1);
+  leave_device_fault("it was wrong");
+  const auto set_aside = choose("auto", {with({check("dp4a")})});
+  EXPECT_TRUE(set_aside.is_device_set_aside());
+  EXPECT_FALSE(set_aside.get().computes_on_device());
+  EXPECT_TRUE(tested_.empty());
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_NE(warnings_[0].find(folder + "/gpu-fault is deleted"), std::string::npos) << warnings_[0];
+  EXPECT_NE(warnings_[0].find("it was wrong"), std::string::npos) << warnings_[0];
+  // The operator names the device.
+  const auto named = choose("cuda", {with({check("dp4a")})});
+  EXPECT_TRUE(named.get().computes_on_device());
+  EXPECT_FALSE(named.is_device_set_aside());
+  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(choose("auto", {with({check("dp4a")})}).get().computes_on_device());
 }
 
 TEST_F(EmulatedCudaChoice, FallsBackToTheProcessorWithOneWarning) {
@@ -98,8 +120,8 @@ TEST_F(EmulatedCudaChoice, FallsBackToTheProcessorWithOneWarning) {
        {Outcome::kWrong, Outcome::kFailed, Outcome::kCrashed, Outcome::kHung}) {
     warnings_.clear();
     const auto engines = choose("auto", {with({check("dp4a", outcome), check("mma", outcome)})});
-    EXPECT_FALSE(engines.computes_on_device());
-    EXPECT_EQ(engines.get().kernel_record(), nullptr);
+    EXPECT_FALSE(engines.get().computes_on_device());
+    EXPECT_EQ(engines.device(), "");
     ASSERT_EQ(warnings_.size(), 1u);
     EXPECT_NE(warnings_[0].find("CUDA device 0 is not used: a device gives different results "
                                 "from the CPU (dp4a, 5 queries: " +
@@ -107,13 +129,12 @@ TEST_F(EmulatedCudaChoice, FallsBackToTheProcessorWithOneWarning) {
               std::string::npos)
         << warnings_[0];
   }
-  EXPECT_TRUE(quarantined_.empty()) << "of a device that is not used";
 }
 
 TEST_F(EmulatedCudaChoice, TriesTheNextDevice) {
   const fake_cuda::ScopedFaults devices("devices=2");
-  const auto engines =
-      choose("auto", {with({check("dp4a", Outcome::kWrong)}, 2), with({check("dp4a")}, 2)});
+  const auto engines = choose(
+      "auto", {with({check("dp4a", Outcome::kWrong)}, 2), with({check("dp4a"), check("mma")}, 2)});
   EXPECT_EQ(engines.get().make_engine(64, 3)->name(), "cuda@1");
   EXPECT_EQ(warnings_.size(), 1u);
   ASSERT_EQ(tested_.size(), 2u);
@@ -125,7 +146,8 @@ TEST_F(EmulatedCudaChoice, TriesTheNextDevice) {
 TEST_F(EmulatedCudaChoice, TriesTheNextDeviceWhereOneIsLost) {
   const fake_cuda::ScopedFaults devices("devices=2,fail=cudaSetDevice@0:" +
                                         std::to_string(cudaErrorIllegalAddress));
-  const auto engines = choose("auto", {with({check("dp4a")}, 2), with({check("dp4a")}, 2)});
+  const auto engines =
+      choose("auto", {with({check("dp4a")}, 2), with({check("dp4a"), check("mma")}, 2)});
   EXPECT_EQ(warnings_.size(), 1u);
   const uint64_t before = fake_cuda::allocated_bytes();
   {
@@ -146,7 +168,7 @@ TEST_F(EmulatedCudaChoice, TriesTheNextDeviceWhereOneHangs) {
       [&](const SelfTestOptions& options) {
         tested.push_back(options.device);
         if (options.device == 0) throw SelfTestError("it hangs before its first check", 2);
-        return with({check("dp4a")}, 2);
+        return with({check("dp4a"), check("mma")}, 2);
       });
   EXPECT_EQ(tested, (std::vector<int>{0, 1}));
   EXPECT_EQ(engines.get().make_engine(64, 3)->name(), "cuda@1");
@@ -156,21 +178,21 @@ TEST_F(EmulatedCudaChoice, TriesTheNextDeviceWhereOneHangs) {
 
 TEST_F(EmulatedCudaChoice, NeedsEveryPartThatIsUsed) {
   const auto packing_wrong = with({check("dp4a"), check("packing", Outcome::kWrong)});
-  EXPECT_FALSE(choose("auto", {packing_wrong}, {"packing"}).computes_on_device());
+  EXPECT_FALSE(choose("auto", {packing_wrong}, {"packing"}).get().computes_on_device());
   EXPECT_NE(error_of("cuda", {packing_wrong}, {"packing"}).find("packing, 5 queries: wrong"),
             std::string::npos);
   // A part that was not checked has not passed.
-  EXPECT_FALSE(choose("auto", {with({check("dp4a")})}, {"tables"}).computes_on_device());
+  EXPECT_FALSE(choose("auto", {with({check("dp4a")})}, {"tables"}).get().computes_on_device());
 }
 
 TEST_F(EmulatedCudaChoice, SaysWhyADeviceThatIsThereCannotBeUsed) {
   SelfTestResult busy;
   busy.why_no_device = "its driver is busy";
-  EXPECT_FALSE(choose("auto", {busy}).computes_on_device());
+  EXPECT_FALSE(choose("auto", {busy}).get().computes_on_device());
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_EQ(warnings_[0], "CUDA device 0 is not used: its driver is busy");
   // A self-test that says nothing at all.
-  EXPECT_FALSE(choose("auto", {}).computes_on_device());
+  EXPECT_FALSE(choose("auto", {}).get().computes_on_device());
   EXPECT_EQ(warnings_.at(1),
             "CUDA device 0 is not used: the self-test hangs before its first check");
 }
@@ -179,7 +201,7 @@ TEST_F(EmulatedCudaChoice, WarnsOfNothingWhereThereIsNoDevice) {
   SelfTestResult absent;
   absent.why_no_device = "no CUDA device";
   absent.is_absent = true;
-  EXPECT_FALSE(choose("auto", {absent}).computes_on_device());
+  EXPECT_FALSE(choose("auto", {absent}).get().computes_on_device());
   EXPECT_TRUE(warnings_.empty());
   EXPECT_EQ(infos_, std::vector<std::string>{"no GPU: no CUDA device"});
 }
@@ -217,8 +239,6 @@ TEST_F(EmulatedCudaChoice, ChecksLaterWhatWasNotChecked) {
 
   auto wrong = choose("cuda", {with({check("dp4a")}), with({check("packing", Outcome::kHung)})});
   EXPECT_THROW(wrong.check_parts({"packing"}), ResourceError);
-  EXPECT_THROW(wrong.check_parts({"packing"}), ResourceError);
-  EXPECT_EQ(tested_.size(), 4u) << "it stays wrong";
 }
 
 // A device that takes no second process, or lacks memory for a check, says nothing of its kernels:
@@ -237,25 +257,8 @@ TEST_F(EmulatedCudaChoice, UsesNothingThatCouldNotBeCheckedNow) {
       EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
     }
   }
-  EXPECT_TRUE(quarantined_.empty());
   engines.check_parts({"packing"});
   EXPECT_EQ(tested_.size(), 5u);
-}
-
-// As where this process has the device for itself. Nothing is used that was not checked.
-TEST_F(EmulatedCudaChoice, UsesNothingThatCannotBeChecked) {
-  SelfTestResult busy;
-  busy.why_no_device = "another process has the device for itself";
-  auto engines = choose("cuda", {with({check("dp4a")}), busy, with({check("packing")})});
-  try {
-    engines.check_parts({"packing"});
-    ADD_FAILURE();
-  } catch (const ResourceError& error) {
-    EXPECT_NE(std::string(error.what()).find("a new epoch needs could not be checked"),
-              std::string::npos);
-    EXPECT_NE(std::string(error.what()).find(busy.why_no_device), std::string::npos);
-  }
-  EXPECT_NO_THROW(engines.check_parts({"packing"})) << "later it can";
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 // A thread that has another device current computes on the engine's own.
 TEST(EmulatedCudaCurrentDevice, EnginesFindTheirDeviceOnAnyThread) {
   const fake_cuda::ScopedFaults two("devices=2");
-  auto engine = make_cuda_engine("", 1, std::make_shared<KernelRecord>(), kRows, kColumns);
+  auto engine = make_cuda_engine({}, 1, kRows, kColumns);
   std::thread([&] {
     engine->set_columns(0, problem().columns(0, kColumns));
     engine->seal();

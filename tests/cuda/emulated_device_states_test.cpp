@@ -23,7 +23,7 @@ struct Refusal {
 Refusal refusal_of(const std::string& faults, int device = 0) {
   const fake_cuda::ScopedFaults scoped(faults);
   try {
-    make_cuda_engine_maker("", device, std::make_shared<KernelRecord>());
+    make_cuda_engine_maker({}, device);
   } catch (const DeviceLostError& error) {
     return {"lost", error.what()};
   } catch (const ResourceError& error) {

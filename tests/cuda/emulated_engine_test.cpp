@@ -14,6 +14,7 @@
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/scanner.h"
 #include "src/base/errors.h"
+#include "tests/cuda/anew.h"
 #include "tests/cuda/fake_faults.h"
 #include "tests/cuda/fake_runtime.h"
 #include "tests/cuda/machine.h"
@@ -25,8 +26,6 @@ namespace {
 using support::SeededRandom;
 
 // Of a device of which nothing is known.
-std::shared_ptr<KernelRecord> fresh_record() { return std::make_shared<KernelRecord>(); }
-
 std::vector<uint32_t> random_words(SeededRandom& random, size_t count) {
   std::vector<uint32_t> words(count);
   for (uint32_t& word : words) word = random.u32();
@@ -44,6 +43,7 @@ std::string seal_error(Engine& engine) {
 }
 
 TEST(EmulatedCuda, FindsAnAlteredByteOfTheMatrix) {
+  const fake_cuda::Anew anew;
   SeededRandom random(130);
   for (const uint64_t rows : {1, 7, 8, 64, 129, 1000}) {
     constexpr uint64_t kColumns = 5;
@@ -60,6 +60,7 @@ TEST(EmulatedCuda, FindsAnAlteredByteOfTheMatrix) {
 
 // Columns that were set elsewhere are checked here again, against what was set.
 TEST(EmulatedCuda, FindsAnAlteredByteOfSharedColumns) {
+  const fake_cuda::Anew anew;
   SeededRandom random(131);
   constexpr uint64_t kRows = 130;
   DeviceMatrix old(0, kRows, 5, 0);
@@ -80,30 +81,31 @@ TEST(EmulatedCuda, FindsAnAlteredByteOfSharedColumns) {
 
 // An engine looks at what has arrived before it computes with it.
 TEST(EmulatedCuda, SealsNoMatrixThatArrivedAltered) {
+  const fake_cuda::Anew anew;
   SeededRandom random(132);
   constexpr uint64_t kRows = 130;
   constexpr uint64_t kColumns = 5;
   const std::vector<uint8_t> bytes = random.octets(kRows * kColumns);
-  const auto old = make_cuda_engine("", 0, fresh_record(), kRows, kColumns);
+  const auto old = make_cuda_engine({}, 0, kRows, kColumns);
   old->set_columns(0, bytes);
   EXPECT_NO_THROW(old->seal());
 
-  const auto set = make_cuda_engine("", 0, fresh_record(), kRows, kColumns);
+  const auto set = make_cuda_engine({}, 0, kRows, kColumns);
   set->set_columns(0, std::span(bytes).first(3 * kRows));
   const fake_cuda::ScopedFaults faults("alter=copy@0");
   set->set_columns(3, std::span(bytes).subspan(3 * kRows));
-  EXPECT_NE(seal_error(*set).find("the matrix arrived altered"), std::string::npos);
+  EXPECT_NE(seal_error(*set).find("is not what was sent"), std::string::npos);
 
-  const auto shared = make_cuda_engine("", 0, fresh_record(), kRows, kColumns);
+  const auto shared = make_cuda_engine({}, 0, kRows, kColumns);
   shared->set_columns(0, std::span(bytes).first(2 * kRows));
   fake_cuda::set_faults("alter=copy@0");
   ASSERT_TRUE(shared->share_columns(2, 3, *old));
-  EXPECT_NE(seal_error(*shared).find("the matrix arrived altered"), std::string::npos);
+  EXPECT_NE(seal_error(*shared).find("is not what was sent"), std::string::npos);
 }
 
 TEST(EmulatedCuda, RefusesAMatrixThatMemoryCannotHold) {
   try {
-    make_cuda_engine("", 0, fresh_record(), uint64_t{1} << 22, 1 << 12);
+    make_cuda_engine({}, 0, uint64_t{1} << 22, 1 << 12);
     ADD_FAILURE();
   } catch (const ResourceError& error) {
     const std::string message = error.what();
@@ -118,14 +120,14 @@ std::string runtime_version() {
 }
 
 TEST(EmulatedCuda, NamesItsDeviceAndItsKernels) {
-  const auto engine = make_cuda_engine("", 0, fresh_record(), 64, 3);
+  const auto engine = make_cuda_engine({}, 0, 64, 3);
   EXPECT_EQ(engine->hardware(),
             "emulator, compute capability 9.0, 3 multiprocessors, 4 GB, PCI 0000:1B:00.0, "
             "GPU-00102030-4050-6070-8090-a0b0c0d0e0f0, driver for CUDA " +
                 runtime_version() + ", runtime " + runtime_version() +
                 ", dp4a for batches of up to 3, mma for others");
   for (const std::string kernel : {"wgmma", "wgmma-tma"}) {
-    EXPECT_EQ(make_cuda_engine(kernel, 0, fresh_record(), 64, 3)->name(), "cuda:" + kernel);
+    EXPECT_EQ(make_cuda_engine({kernel}, 0, 64, 3)->name(), "cuda:" + kernel);
   }
 }
 
@@ -135,7 +137,7 @@ TEST(EmulatedCuda, HasNoWgmmaWhereOtherCodeRuns) {
   for (const std::string kernel : {"wgmma", "wgmma-tma"}) {
     EXPECT_EQ(std::ranges::count(scan_kernel_names(), kernel), 0);
     try {
-      make_cuda_engine(kernel, 0, fresh_record(), 64, 3);
+      make_cuda_engine({kernel}, 0, 64, 3);
       ADD_FAILURE();
     } catch (const UsageError& error) {
       EXPECT_NE(std::string(error.what()).find("the kernel cuda:" + kernel + " needs"),
@@ -149,56 +151,32 @@ TEST(EmulatedCuda, HasNoWgmmaWhereOtherCodeRuns) {
   }
 }
 
-// wgmma-tma, wgmma, mma, dp4a: where one is in quarantine, the next one takes its batches.
-TEST(EmulatedCuda, TakesTheNextKernelForOneInQuarantine) {
+// A kernel that failed the self-test is not among them.
+TEST(EmulatedCuda, UsesNoOtherKernelsThanItsOwn) {
   SeededRandom random(133);
   constexpr uint64_t kRows = 300, kColumns = 37;
   const auto bytes = random.octets(kRows * kColumns);
-  const auto record = fresh_record();
-  const auto engine = make_cuda_engine("", 0, record, kRows, kColumns);
-  engine->set_columns(0, bytes);
-  engine->seal();
   const std::vector<uint32_t> queries = random_words(random, 8 * kRows);
-  const auto products = [&](size_t count) {
+  const auto products = [&](const std::vector<std::string>& kernels, size_t count) {
+    const auto engine = make_cuda_engine(kernels, 0, kRows, kColumns);
+    engine->set_columns(0, bytes);
+    engine->seal();
     std::vector<uint32_t> words(count * kColumns);
     engine->multiply({queries.data(), count, kRows}, {0, kRows}, {words.data(), count, kColumns});
     return words;
   };
-  const auto expected = products(8);
-  // Until the matrix was timed, mma takes what dp4a does not.
-  record->note_failed("mma", CheckStage::kCanary, "of the test");
-  {
-    const fake_cuda::ScopedFaults others("spoil=scan_mma,spoil=scan_dp4a,spoil=scan_wgmma");
-    EXPECT_EQ(products(8), expected);
-  }
-  record->note_failed("wgmma-tma", CheckStage::kCanary, "of the test");
-  {
-    const fake_cuda::ScopedFaults others("spoil=scan_mma,spoil=scan_dp4a,spoil=scan_wgmma_tma");
-    EXPECT_EQ(products(8), expected);
-  }
-  record->note_failed("wgmma", CheckStage::kCanary, "of the test");
-  {
-    const fake_cuda::ScopedFaults others("spoil=scan_mma,spoil=scan_wgmma,spoil=scan_wgmma_tma");
-    EXPECT_EQ(products(8), expected);
-  }
-  record->note_failed("dp4a", CheckStage::kCanary, "of the test");
-  try {
-    products(8);
-    ADD_FAILURE();
-  } catch (const DeviceLostError& error) {
-    EXPECT_NE(std::string(error.what()).find("every kernel"), std::string::npos) << error.what();
-  }
-  const auto named = make_cuda_engine("mma", 0, record, kRows, kColumns);
-  named->set_columns(0, bytes);
-  named->seal();
-  std::vector<uint32_t> words(kColumns);
-  try {
-    named->multiply({queries.data(), 1, kRows}, {0, kRows}, {words.data(), 1, kColumns});
-    ADD_FAILURE();
-  } catch (const DeviceLostError& error) {
-    EXPECT_NE(std::string(error.what()).find("cuda:mma is in quarantine: of the test"),
-              std::string::npos)
-        << error.what();
+  const std::vector<std::string> all = {"dp4a", "mma", "wgmma", "wgmma-tma"};
+  for (const size_t count : {1, 8}) {
+    const auto expected = products({}, count);
+    for (const std::string& wrong : all) {
+      std::string name = wrong;
+      std::ranges::replace(name, '-', '_');
+      const fake_cuda::ScopedFaults faults("spoil=scan_" + name);
+      std::vector<std::string> others = all;
+      std::erase(others, wrong);
+      EXPECT_EQ(products(others, count), expected) << wrong;
+      EXPECT_NE(products({wrong}, count), expected) << wrong;
+    }
   }
 }
 
@@ -206,7 +184,7 @@ TEST(EmulatedCuda, TakesTheNextKernelForOneInQuarantine) {
 TEST(EmulatedCuda, ComputesWrongProductsWithASpoiltKernel) {
   SeededRandom random(134);
   constexpr uint64_t kRows = 300, kColumns = 37;
-  const auto engine = make_cuda_engine("mma", 0, fresh_record(), kRows, kColumns);
+  const auto engine = make_cuda_engine({"mma"}, 0, kRows, kColumns);
   engine->set_columns(0, random.octets(kRows * kColumns));
   engine->seal();
   const std::vector<uint32_t> query = random_words(random, kRows);
@@ -228,13 +206,13 @@ TEST(EmulatedCuda, TellsWhatFailsOnceFromALostDevice) {
   const uint64_t before = fake_cuda::allocated_bytes();
   {
     const fake_cuda::ScopedFaults faults("fail=cudaMalloc@0:2");
-    EXPECT_THROW(make_cuda_engine("", 0, fresh_record(), 64, 3), ResourceError);
-    EXPECT_NO_THROW(make_cuda_engine("", 0, fresh_record(), 64, 3));
+    EXPECT_THROW(make_cuda_engine({}, 0, 64, 3), ResourceError);
+    EXPECT_NO_THROW(make_cuda_engine({}, 0, 64, 3));
     EXPECT_EQ(fake_cuda::allocated_bytes(), before);
   }
   {
     const fake_cuda::ScopedFaults faults("fault=cut_plain_words");
-    const auto engine = make_cuda_engine("", 0, fresh_record(), 64, 3);
+    const auto engine = make_cuda_engine({}, 0, 64, 3);
     engine->seal();
     const std::vector<uint32_t> query(64);
     std::vector<uint32_t> words(3);
@@ -244,7 +222,7 @@ TEST(EmulatedCuda, TellsWhatFailsOnceFromALostDevice) {
     } catch (const DeviceLostError& error) {
       EXPECT_NE(std::string(error.what()).find("cudaErrorIllegalAddress"), std::string::npos);
     }
-    EXPECT_THROW(make_cuda_engine("", 0, fresh_record(), 64, 3), DeviceLostError);
+    EXPECT_THROW(make_cuda_engine({}, 0, 64, 3), DeviceLostError);
     EXPECT_EQ(fake_cuda::late_give_back_count(), 0u);
   }
   fake_cuda::begin_anew();

@@ -1,4 +1,4 @@
-// What is said of a fault on a device: which batches and kernels were running.
+// Errors of libraries on a device: memory that is short is told from a device that is lost.
 #define THRUST_DEVICE_SYSTEM THRUST_DEVICE_SYSTEM_CPP
 #include <gtest/gtest.h>
 
@@ -7,68 +7,12 @@
 
 #include "cuda/checks/thrust_call.cuh"
 #include "cuda/device/device_loss.h"
-#include "cuda/device/launch_trail.h"
 #include "cuda/device/stream.h"
-#include "cuda/scan/cublas_status.h"
 #include "src/base/errors.h"
 #include "tests/cuda/fake_faults.h"
-#include "tests/cuda/small_problem.h"
 
-namespace blindfuse::small_problem {
+namespace blindfuse {
 namespace {
-
-TEST(EmulatedCudaFaultMessages, AreNamedWithWhatWasRunning) {
-  const auto engine = engine_with(0);
-  engine->seal();
-  const auto pipeline = engine->make_answer_pipeline(kBits, kQueries, kQueries);
-  problem().expect_right(*pipeline);
-  const fake_cuda::ScopedFaults faults("fault=scan_mma<16>");
-  try {
-    pipeline->begin(0, 4);
-    pipeline->finish();
-    ADD_FAILURE();
-  } catch (const DeviceLostError& error) {
-    // Not what was finished before.
-    const std::string text = error.what();
-    EXPECT_NE(
-        text.find("; in the device since the last good wait: a batch of 4 queries of 200 rows "
-                  "and 37 columns, cut_bit_sequences, scan_mma<16>"),
-        std::string::npos)
-        << text;
-    EXPECT_EQ(text.find("batch of 2"), std::string::npos) << text;
-  }
-}
-
-// Two batches are under way, and either may have done it.
-TEST(EmulatedCudaFaultMessages, NameBothBatchesThatWereRunning) {
-  const auto engine = engine_with(0);
-  engine->seal();
-  const auto pipeline = engine->make_answer_pipeline(kBits, kQueries, kQueries);
-  const fake_cuda::ScopedFaults faults("fault=scan_dp4a<2>");
-  try {
-    pipeline->begin(0, 2);
-    pipeline->begin(2, 3);
-    pipeline->finish();
-    ADD_FAILURE();
-  } catch (const DeviceLostError& error) {
-    const std::string text = error.what();
-    EXPECT_NE(text.find("a batch of 2 queries"), std::string::npos) << text;
-    EXPECT_NE(text.find("scan_dp4a<2>"), std::string::npos) << text;
-  }
-}
-
-// A batch with many buckets has two launches for each.
-TEST(EmulatedCudaFaultMessages, NameABatchWhateverItsNumberOfLaunches) {
-  const Stream stream;
-  launch_trail::note(stream.get(), "a batch of 9 queries");
-  for (int bucket = 0; bucket < 400; ++bucket) {
-    launch_trail::note(stream.get(), "cut_bit_sequences");
-    launch_trail::note(stream.get(), "scan_mma<16>");
-  }
-  const std::string text = launch_trail::text();
-  launch_trail::forget(stream.get(), launch_trail::position());
-  EXPECT_NE(text.find("a batch of 9 queries, cut_bit_sequences"), std::string::npos) << text;
-}
 
 // Thrust says of every error of cudaMalloc that memory is short.
 TEST(EmulatedCudaFaultMessages, TellALostDeviceFromAFullOne) {
@@ -100,47 +44,5 @@ TEST(EmulatedCudaFaultMessages, TellALostDeviceFromAFullOne) {
   }
 }
 
-// As cuBLAS does of its own memory.
-TEST(EmulatedCudaFaultMessages, TellALostDeviceFromAFullOneForCublas) {
-  const auto error_of = [](cublasStatus_t status) -> std::string {
-    try {
-      check_cublas(status, "cublasCreate", "the library's words");
-      return "";
-    } catch (const DeviceLostError& error) {
-      return std::string("lost: ") + error.what();
-    } catch (const ResourceError& error) {
-      return error.what();
-    }
-  };
-  EXPECT_EQ(error_of(CUBLAS_STATUS_SUCCESS), "");
-  EXPECT_EQ(error_of(CUBLAS_STATUS_ALLOC_FAILED),
-            "no room for what cublasCreate needs on the device: the library's words");
-  EXPECT_FALSE(is_device_lost());
-  {
-    const fake_cuda::ScopedFaults faults("lose=cudaMemGetInfo:700");
-    EXPECT_EQ(error_of(CUBLAS_STATUS_ALLOC_FAILED).substr(0, 6), "lost: ");
-  }
-  EXPECT_FALSE(is_device_lost());
-  EXPECT_EQ(error_of(CUBLAS_STATUS_EXECUTION_FAILED),
-            "lost: cublasCreate failed: the library's words");
-  EXPECT_TRUE(is_device_lost());
-  fake_cuda::set_faults("");
-}
-
-// As the benchmark does when its yardstick fails.
-TEST(EmulatedCudaFaultMessages, ADeviceThatWorksIsNotLostWithCublas) {
-  const auto fail = [] {
-    check_cublas(CUBLAS_STATUS_EXECUTION_FAILED, "cublasGemmEx", "the library's words");
-  };
-  EXPECT_THROW(fail(), DeviceLostError);
-  EXPECT_TRUE(is_device_lost());
-  go_on_without_cublas();
-  EXPECT_FALSE(is_device_lost());
-  const fake_cuda::ScopedFaults faults("lose=cudaDeviceSynchronize:700");
-  EXPECT_THROW(fail(), DeviceLostError);
-  EXPECT_THROW(go_on_without_cublas(), DeviceLostError);
-  EXPECT_TRUE(is_device_lost());
-}
-
 }  // namespace
-}  // namespace blindfuse::small_problem
+}  // namespace blindfuse

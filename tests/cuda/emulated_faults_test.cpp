@@ -133,21 +133,19 @@ TEST(EmulatedCudaFaults, ACallThatFailsOnceIsNotPassedOver) { fail_every_call(li
 void live_packed_life() {
   constexpr uint64_t kFewRows = 130, kFewColumns = 9;
   const auto tables = zero_tables(1);
-  const auto engine = make_cuda_engine("", 0, std::make_shared<KernelRecord>(), kFewRows,
-                                       kFewColumns, {.batch_max = 1, .pack_count = 1});
+  const auto engine =
+      make_cuda_engine({}, 0, kFewRows, kFewColumns, {.batch_max = 1, .pack_count = 1});
   engine->seal();
   Canary canary;
   canary.words.resize(kFewRows);
   canary.products.resize(kFewColumns);
-  canary.query.resize(bit_sequence_bytes(kFewRows, kBits.query) + ring::kKeyBytes);
-  canary.response.resize(bit_sequence_bytes(kFewColumns, kBits.response));
   engine->check_kernels(canary, 1);
   const auto pipeline = engine->make_packed_answer_pipeline(kBits, tables, 1, 1);
-  pipeline->set_canary(canary, std::chrono::hours(1));
-  pipeline->check();
-  pipeline->put(0, canary.query);
+  const std::vector<uint8_t> zeros(bit_sequence_bytes(kFewRows, kBits.query) + ring::kKeyBytes);
+  pipeline->put(0, zeros);
   pipeline->begin(0, 1);
-  EXPECT_TRUE(std::ranges::equal(pipeline->finish(), canary.response));
+  const auto response = pipeline->finish();
+  EXPECT_EQ(std::ranges::count(response, 0), std::ssize(response));
 }
 
 // The tables' 25 MB are taken and given back in every life: from the heap, or the system would

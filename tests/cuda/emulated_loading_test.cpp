@@ -27,7 +27,7 @@ TEST(EmulatedCudaLoading, NoKernelIsLoadedByAClientsBatch) {
   constexpr size_t kMost = 65;
   const std::vector<uint8_t> query(bit_sequence_bytes(kRows, kBits.query));
   for (const std::string_view kernel : {"dp4a", "mma", "wgmma", "wgmma-tma"}) {
-    const auto engine = engine_with(0, kernel);
+    const auto engine = engine_with(0, {std::string(kernel)});
     engine->seal();
     const auto pipeline = engine->make_answer_pipeline(kBits, kMost, kMost);
     for (size_t i = 0; i < kMost; ++i) pipeline->put(i, query);
@@ -41,7 +41,7 @@ TEST(EmulatedCudaLoading, NoKernelIsLoadedByAClientsBatch) {
       "skip=cut_bit_sequences,skip=scan_dp4a,skip=scan_mma,skip=scan_wgmma,skip=scan_wgmma_tma,"
       "skip=cut_table,skip=cut_keys,skip=sum_dp4a,skip=sum_mma,skip=sum_wgmma,skip=finish_packs");
   for (const std::string_view kernel : {"dp4a", "mma", "wgmma", "wgmma-tma"}) {
-    const auto engine = make_cuda_engine(kernel, 0, std::make_shared<KernelRecord>(), 1, 9);
+    const auto engine = make_cuda_engine({std::string(kernel)}, 0, 1, 9);
     engine->seal();
     const auto pipeline = engine->make_packed_answer_pipeline(kBits, zero_tables(1), kMost, kMost);
     for (const size_t count : {1, 2, 3, 4, 8, 16, 32, 33, 65}) {

@@ -1,124 +1,115 @@
 // A GPU that multiplies the matrix wrong is found out before it answers: by the product that the
 // host knows.
-#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "cuda/pipelines/answer_pipeline.h"
-#include "cuda/scan/device_matrix.h"
-#include "cuda/scan/scanner.h"
-#include "tests/cuda/canary_fixture.h"
+#include "cuda/cuda_engine.h"
+#include "src/base/errors.h"
+#include "tests/cuda/anew.h"
 #include "tests/cuda/fake_faults.h"
+#include "tests/cuda/plain_product.h"
+#include "tests/support.h"
 
-namespace blindfuse::canary_testing {
+namespace blindfuse {
 namespace {
 
-using EmulatedCudaMatrixCheck = CanaryFixture;
+constexpr uint64_t kCheckedRows = 320, kCheckedColumns = 41;
+constexpr size_t kLargestBatch = 40;
 
-TEST_F(EmulatedCudaMatrixCheck, HasTheResponseOfAQuery) {
-  EXPECT_EQ(canary_.query, sequence(canary_.words, kQueryBits));
-  EXPECT_EQ(canary_.response, sequence(canary_.products, kResponseBits));
-}
+class EmulatedCudaMatrixCheck : public ::testing::Test {
+ protected:
+  EmulatedCudaMatrixCheck() : matrix_(random_.octets(kCheckedRows * kCheckedColumns)) {
+    canary_.words = plain_product::query_words(random_, kCheckedRows, 26);
+    canary_.products = plain_product::product(matrix_, canary_.words);
+  }
 
-TEST_F(EmulatedCudaMatrixCheck, FindsNothingWhereAllIsRight) {
-  const auto engine = this->engine();
-  engine->check_kernels(canary_, kBatchMax);
-  // Batches of 1, 2 and 3; of 4, 8, 16, 32 and 40; twice of 8, 16, 32 and 40.
-  EXPECT_EQ(checks("dp4a", CheckStage::kMatrix), 3u);
-  EXPECT_EQ(checks("mma", CheckStage::kMatrix), 5u);
-  EXPECT_EQ(checks("wgmma", CheckStage::kMatrix), 4u);
-  EXPECT_EQ(checks("wgmma-tma", CheckStage::kMatrix), 4u);
-  for (const auto& count : record_->counts()) EXPECT_EQ(count.failed, 0u);
-}
+  std::unique_ptr<Engine> engine(
+      const std::vector<std::string>& kernels = {},
+      std::shared_ptr<Calibrations> calibrations = std::make_shared<Calibrations>()) const {
+    auto engine =
+        make_cuda_engine(kernels, 0, kCheckedRows, kCheckedColumns, {}, std::move(calibrations));
+    engine->set_columns(0, matrix_);
+    engine->seal();
+    return engine;
+  }
+  // What the check says of these kernels with these faults; "" if all is right.
+  std::string check(const std::vector<std::string>& kernels, const std::string& faults) const {
+    const auto engine = this->engine(kernels);
+    const fake_cuda::ScopedFaults scoped(faults);
+    try {
+      engine->check_kernels(canary_, kLargestBatch);
+    } catch (const DeviceLostError& error) {
+      return error.what();
+    }
+    return "";
+  }
 
-// Each tile of each kernel, and only that kernel.
+  const fake_cuda::Anew anew_;
+  support::SeededRandom random_{140};
+  std::vector<uint8_t> matrix_;
+  Canary canary_;
+};
+
+// Each tile of each kernel, where it is the one that answers, and no kernel that is not.
 TEST_F(EmulatedCudaMatrixCheck, FindsATileThatIsWrongOnTheMatrix) {
   for (const std::string tile :
        {"dp4a<1>", "dp4a<2>", "dp4a<3>", "mma<16>", "mma<32>", "mma<64>", "mma<128>", "wgmma<32>",
         "wgmma<64>", "wgmma<128>", "wgmma<256>", "wgmma_tma<32>", "wgmma_tma<64>", "wgmma_tma<128>",
         "wgmma_tma<256>"}) {
-    const auto record = std::make_shared<KernelRecord>();
-    auto engine = make_cuda_engine("", 0, record, kRows, kColumns);
-    engine->set_columns(0, matrix_);
-    engine->seal();
-    const fake_cuda::ScopedFaults faults("spoil=scan_" + tile);
-    engine->check_kernels(canary_, kBatchMax);
-    std::string wrong = tile.substr(0, tile.find('<'));
-    std::ranges::replace(wrong, '_', '-');
-    for (const std::string kernel : {"dp4a", "mma", "wgmma", "wgmma-tma"}) {
-      EXPECT_EQ(record->is_fit(kernel), kernel != wrong) << tile << ", " << kernel;
-    }
-    EXPECT_NE(record->why_unfit(wrong)->find("differ from those that the host computed"),
-              std::string::npos);
+    std::string kernel = tile.substr(0, tile.find('<'));
+    std::ranges::replace(kernel, '_', '-');
+    const std::string wrong = check({kernel}, "spoil=scan_" + tile);
+    EXPECT_EQ(wrong.substr(0, wrong.find(':')), "the kernel " + kernel + " is wrong") << tile;
+    EXPECT_NE(wrong.find("with the matrix of 320 rows and 41 columns differ from the host's"),
+              std::string::npos)
+        << wrong;
+    // The matrix is too small to be timed: dp4a and mma answer.
+    const bool is_used = kernel == "dp4a" || kernel == "mma";
+    EXPECT_EQ(check({}, "spoil=scan_" + tile) != "", is_used) << tile;
   }
+  EXPECT_EQ(check({}, ""), "");
 }
 
-// One word of the matrix that is not what it was: the canary's product tells.
+// A word of the matrix that is not the one of which the host knows the product.
 TEST_F(EmulatedCudaMatrixCheck, FindsAMatrixThatIsAnother) {
-  matrix_[7 * kRows + 100] ^= 4;
-  const auto engine = this->engine();
-  EXPECT_THROW(engine->check_kernels(canary_, kBatchMax), DeviceLostError);
-  EXPECT_NE(record_->why_unfit("mma")->find("first column 7 of query 0"), std::string::npos)
-      << *record_->why_unfit("mma");
+  matrix_[7 * kCheckedRows + 100] ^= 4;
+  const std::string wrong = check({}, "");
+  EXPECT_NE(wrong.find("the first in column 7 of query 0"), std::string::npos) << wrong;
 }
 
-// A byte of the device's memory that is not what it was when the matrix was sealed: no kernel is to
-// blame, neither before the first batch nor with one.
-TEST_F(EmulatedCudaMatrixCheck, BlamesNoKernelForAMatrixThatHasChanged) {
-  DeviceMatrix matrix(0, kRows, kColumns, 0);
-  matrix.set_columns(0, matrix_);
-  matrix.check();
-  Scanner scanner(matrix, "", record_);
-  const auto pipeline =
-      make_device_answer_pipeline(scanner, matrix, {kQueryBits, kResponseBits}, kSlots, kBatchMax);
-  pipeline->set_canary(canary_, kNever);
-  EXPECT_EQ(answer(*pipeline, 5), "right");
-  ASSERT_EQ(cudaMemset(const_cast<int8_t*>(matrix.data()) + 3 * matrix.pitch() + 10,
-                       matrix_[3 * kRows + 10] ^ 0x40, 1),
-            cudaSuccess);
-  EXPECT_FALSE(matrix.is_as_sent());
-  const std::string lost = answer(*pipeline, 5);
-  EXPECT_EQ(lost.substr(0, 50), "lost: the matrix has changed in the device's memor") << lost;
+// The checksum, of the copy to the device and of any other time.
+TEST_F(EmulatedCudaMatrixCheck, FindsAMatrixThatArrivedAltered) {
+  const auto engine = make_cuda_engine({}, 0, kCheckedRows, kCheckedColumns);
+  const fake_cuda::ScopedFaults faults("alter=cudaMemcpy2DAsync");
+  engine->set_columns(0, matrix_);
   try {
-    scanner.check_kernels(canary_, kBatchMax);
+    engine->seal();
     ADD_FAILURE();
   } catch (const DeviceLostError& error) {
-    EXPECT_NE(std::string(error.what()).find("first column 3 of query 0"), std::string::npos)
-        << error.what();
+    EXPECT_EQ(std::string(error.what()).substr(0, 81),
+              "the matrix of 320 rows and 41 columns is not what was sent to the device's memory");
   }
-  for (const std::string kernel : {"dp4a", "mma", "wgmma"}) EXPECT_TRUE(record_->is_fit(kernel));
 }
 
-// Where kernels are timed, it is while they are checked: within the caller's limit of time.
-TEST_F(EmulatedCudaMatrixCheck, TimesTheKernelsThatPass) {
+// Where kernels are timed, it is before they are checked: those that were chosen are.
+TEST_F(EmulatedCudaMatrixCheck, TimesTheKernelsFirst) {
   const auto calibrations = std::make_shared<Calibrations>(0);
-  const auto engine = make_cuda_engine("", 0, record_, kRows, kColumns, {}, calibrations);
-  engine->set_columns(0, matrix_);
-  engine->seal();
-  EXPECT_FALSE(calibrations->find(kRows, kColumns));
-  const fake_cuda::ScopedFaults faults("spoil=scan_wgmma_tma");
-  engine->check_kernels(canary_, kBatchMax);
-  const auto measured = calibrations->find(kRows, kColumns);
+  const auto engine = this->engine({"dp4a", "mma", "wgmma"}, calibrations);
+  EXPECT_FALSE(calibrations->find(kCheckedRows, kCheckedColumns));
+  const fake_cuda::ScopedFaults faults("spoil=scan_mma,spoil=scan_dp4a");
+  EXPECT_NO_THROW(engine->check_kernels(canary_, kLargestBatch));
+  const auto measured = calibrations->find(kCheckedRows, kCheckedColumns);
   ASSERT_TRUE(measured);
-  // The first one is in quarantine, and the emulator's clock takes all others for as fast as it.
+  // The emulator's clock takes all for as fast as the first.
   for (const uint32_t queries : {1, 3, 4, 64, 65}) {
     EXPECT_EQ(measured->kernel_for(queries), ScanKernel::kWgmma);
   }
 }
 
-TEST_F(EmulatedCudaMatrixCheck, EndsWhereANamedKernelIsWrong) {
-  const auto engine = this->engine("mma");
-  const fake_cuda::ScopedFaults faults("spoil=scan_mma<64>");
-  try {
-    engine->check_kernels(canary_, kBatchMax);
-    ADD_FAILURE();
-  } catch (const DeviceLostError& error) {
-    EXPECT_NE(std::string(error.what()).find("cuda:mma is in quarantine"), std::string::npos);
-  }
-}
-
 }  // namespace
-}  // namespace blindfuse::canary_testing
+}  // namespace blindfuse

@@ -25,9 +25,7 @@
 namespace blindfuse {
 namespace {
 
-std::unique_ptr<EngineMaker> maker() {
-  return make_cuda_engine_maker("", 0, std::make_shared<KernelRecord>());
-}
+std::unique_ptr<EngineMaker> maker() { return make_cuda_engine_maker({}, 0); }
 
 // Bytes that the device must have free for such an engine, as its refusal says.
 uint64_t bytes_needed(uint64_t rows, uint64_t columns, const ServingNeeds& needs) {
@@ -49,30 +47,27 @@ std::vector<SharedPackingTable> tables(size_t count) {
   return {count, SharedPackingTable(words, words.get())};
 }
 
-Canary zero_canary(uint64_t rows, uint64_t columns, const ServingNeeds& needs, WireBits bits) {
+Canary zero_canary(uint64_t rows, uint64_t columns, const ServingNeeds& needs) {
   Canary canary;
   canary.words.resize(rows);
   canary.bucket_count = needs.bucket_count;
   canary.products.resize(columns);
   canary.weights.assign(columns, 1);
-  canary.query.resize(bit_sequence_bytes(needs.bucket_count * rows, bits.query) +
-                      (needs.pack_count == 0 ? 0 : ring::kKeyBytes));
-  canary.response.resize(bit_sequence_bytes(columns, bits.response));
   return canary;
 }
 
-// The most that is allocated for an engine that checks its kernels, makes a pipeline, and gets a
-// canary. The first kernel of the check is one too many: what the check takes, it has by then.
+// The most that is allocated for an engine that checks its kernels and makes a pipeline.
 uint64_t peak_of(uint64_t rows, uint64_t columns, const ServingNeeds& needs, WireBits bits,
                  uint64_t memory) {
   const fake_cuda::ScopedFaults faults("memory=" + std::to_string(memory));
   fake_cuda::reset_peaks();
   const auto engine = maker()->make_serving_engine(rows, columns, needs);
   engine->seal();
-  const Canary canary = zero_canary(rows, columns, needs, bits);
-  fake_cuda::set_faults("memory=" + std::to_string(memory) + ",fail=cudaLaunchKernel:2");
-  // No loss of the device, to which nothing would be given back.
-  EXPECT_THROW(engine->check_kernels(canary, needs.batch_max), ResourceError);
+  const Canary canary = zero_canary(rows, columns, needs);
+  // Kernels that do nothing have the right results for a matrix of zeros.
+  fake_cuda::set_faults("memory=" + std::to_string(memory) +
+                        ",skip=cut_plain_words,skip=scan_dp4a,skip=scan_mma,skip=weigh_columns");
+  engine->check_kernels(canary, needs.batch_max);
   fake_cuda::set_faults("memory=" + std::to_string(memory));
   SecondLevelSpec second = needs.second.value_or(SecondLevelSpec{});
   const std::vector<uint32_t> blocks(uint64_t{second.block_count()} * ring::kDimension);
@@ -84,7 +79,6 @@ uint64_t peak_of(uint64_t rows, uint64_t columns, const ServingNeeds& needs, Wir
                             : engine->make_packed_answer_pipeline(
                                   bits, tables(needs.pack_count), 3, needs.batch_max,
                                   needs.second ? &second : nullptr, needs.bucket_count);
-  pipeline->set_canary(canary, std::chrono::hours(1));
   return fake_cuda::peak_bytes(0);
 }
 
@@ -136,14 +130,12 @@ TEST(EmulatedCudaMemory, TakesNoMoreWhileItServes) {
   const ServingNeeds needs{.batch_max = 33};
   const auto engine = maker()->make_serving_engine(kRows, kColumns, needs);
   engine->seal();
-  const Canary canary = zero_canary(kRows, kColumns, needs, kBits);
+  const Canary canary = zero_canary(kRows, kColumns, needs);
   engine->check_kernels(canary, needs.batch_max);
   const auto pipeline = engine->make_answer_pipeline(kBits, 2 * needs.batch_max, needs.batch_max);
-  pipeline->set_canary(canary, std::chrono::milliseconds(0));
   const uint64_t before = fake_cuda::allocated_bytes();
   fake_cuda::reset_peaks();
   const uint64_t on_device = fake_cuda::peak_bytes(0);
-  pipeline->check();
   for (const size_t count : {1, 5, 33}) {
     pipeline->begin(0, count);
     pipeline->begin(needs.batch_max, count);
@@ -160,7 +152,7 @@ TEST(EmulatedCudaMemory, RefusesTheCheckAndTheTimingOfKernelsThatDoNotFit) {
   const ServingNeeds needs{.batch_max = 1};
   const auto engine = maker()->make_serving_engine(kRows, kColumns, needs);
   engine->seal();
-  const Canary canary = zero_canary(kRows, kColumns, needs, {32, 32});
+  const Canary canary = zero_canary(kRows, kColumns, needs);
   const uint64_t before = fake_cuda::allocated_bytes();
   const fake_cuda::ScopedFaults faults("memory=" + std::to_string(before + 1'000));
   const auto refusal = [&](const std::function<void()>& work) {
@@ -183,12 +175,21 @@ TEST(EmulatedCudaMemory, RefusesTheCheckAndTheTimingOfKernelsThatDoNotFit) {
   EXPECT_EQ(fake_cuda::allocated_bytes(), before);
 }
 
+// The queries of whole tiles that a kernel takes for this many.
+uint32_t room_of(std::string_view kernel, uint32_t count) {
+  if (kernel == "dp4a") return count;
+  const auto& tiles = kernel == "mma" ? kMmaTileQueries : kWgmmaTileQueries;
+  const auto tile = std::ranges::lower_bound(tiles, count);
+  if (tile != tiles.end()) return *tile;
+  return (count + tiles.back() - 1) / tiles.back() * tiles.back();
+}
+
 // Of every kernel's tiles, for every batch that may come in their place.
 TEST(EmulatedCudaMemory, HasLimbsForTheTilesOfEveryKernel) {
   for (uint32_t most = 1; most <= 200; ++most) {
     for (const std::string_view name : scan_kernel_names()) {
       for (uint32_t count = 1; count <= most; ++count) {
-        ASSERT_GE(limb_rows_for(most), 4 * room_of(scan_kernel_named(name), count))
+        ASSERT_GE(limb_rows_for(most), 4 * room_of(name, count))
             << name << ", " << count << " of up to " << most;
       }
     }
@@ -199,11 +200,11 @@ TEST(EmulatedCudaMemory, HasLimbsForTheTilesOfEveryKernel) {
 TEST(EmulatedCudaMemory, CountsTheLimbsOfWholeTiles) {
   // By hand: two lanes of 128 limb rows of a byte a row; 32 queries of 4 bytes a row and one word
   // more; 32 products and responses of 4 bytes a column, whole 32 columns of the latter; 32 sums.
-  // The query of a canary. What products are checked with: 4 bytes a row and column.
+  // What products are checked with: 4 bytes a row and column.
   constexpr uint64_t kRows = 1'179'648, kColumns = 1'040;
   constexpr uint64_t kBeside =
       2 * (128 * kRows + 32 * 4 * (kRows + 1) + 32 * 4 * kColumns + 32 * 4 * 1'056 + 32 * 4) +
-      4 * (kRows + 1) + 4 * (kRows + kColumns);
+      4 * (kRows + kColumns);
   EXPECT_EQ(bytes_needed(kRows, kColumns, {.batch_max = 32}),
             kRows * kColumns + kBeside + kCudaItselfBytes);
 }
@@ -225,11 +226,11 @@ TEST(EmulatedCudaMemory, SetsAsideWhatASecondLevelTakes) {
   const uint64_t needed = bytes_needed(130, 1000, needs);
   // By hand, without what the tables' arrival takes: of each of two lanes three queries' squares of
   // 8 MiB, products of 10 words and responses of 3072 words, and 100 words more of three queries in
-  // a lane and one canary; a polynomial and three masks of 2048 words; twiddle factors and points
+  // a lane; a polynomial and three masks of 2048 words; twiddle factors and points
   // of 36,864 bytes.
-  EXPECT_EQ(needed - bytes_needed(130, 1000, without),
-            2 * 3 * (uint64_t{8} << 20) + 4 * (2 * 3 * (10 + 3072) + (2 * 3 + 1) * 100 + 4 * 2048) +
-                36'864);
+  EXPECT_EQ(
+      needed - bytes_needed(130, 1000, without),
+      2 * 3 * (uint64_t{8} << 20) + 4 * (2 * 3 * (10 + 3072) + 2 * 3 * 100 + 4 * 2048) + 36'864);
   const uint64_t peak = peak_of(130, 1000, needs, kBits, needed);
   EXPECT_LE(peak + kCudaItselfBytes, needed);
   EXPECT_GE(peak + kCudaItselfBytes + (7 << 20), needed);
@@ -240,9 +241,9 @@ TEST(EmulatedCudaMemory, SetsAsideWhatTheWordsOfBucketsTake) {
   const ServingNeeds needs{.batch_max = 3, .pack_count = 1, .bucket_count = 4};
   const ServingNeeds without{.batch_max = 3, .pack_count = 1};
   const uint64_t needed = bytes_needed(130, 1000, needs);
-  // By hand: three buckets' words more, 130 each, of three queries in each of two lanes and of one
-  // canary; and of what products are checked with, up to a multiple of 128 rows.
-  EXPECT_EQ(needed - bytes_needed(130, 1000, without), uint64_t{4 * 3} * ((2 * 3 + 1) * 130 + 256));
+  // By hand: three buckets' words more, 130 each, of three queries in each of two lanes; and of
+  // what products are checked with, up to a multiple of 128 rows.
+  EXPECT_EQ(needed - bytes_needed(130, 1000, without), uint64_t{4 * 3} * (2 * 3 * 130 + 256));
   const uint64_t peak = peak_of(130, 1000, needs, kBits, needed);
   EXPECT_LE(peak + kCudaItselfBytes, needed);
   EXPECT_GE(peak + kCudaItselfBytes + (7 << 20), needed);

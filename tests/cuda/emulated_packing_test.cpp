@@ -10,6 +10,7 @@
 #include "cuda/packing/device_tables.h"
 #include "cuda/packing/packing_kernels.h"
 #include "src/base/errors.h"
+#include "tests/cuda/anew.h"
 #include "tests/cuda/fake_faults.h"
 #include "tests/cuda/sum_problem.h"
 #include "tests/support.h"
@@ -40,9 +41,7 @@ TEST(EmulatedCudaPacking, SumsByTheKernelThatScans) {
   EXPECT_EQ(sum_kernel_for(ScanKernel::kDp4a), ScanKernel::kDp4a);
   EXPECT_EQ(sum_kernel_for(ScanKernel::kWgmma), ScanKernel::kWgmma);
   EXPECT_EQ(sum_kernel_for(ScanKernel::kWgmmaTma), ScanKernel::kWgmma);
-  for (const ScanKernel kernel : {ScanKernel::kAuto, ScanKernel::kMma, ScanKernel::kCublas}) {
-    EXPECT_EQ(sum_kernel_for(kernel), ScanKernel::kMma);
-  }
+  EXPECT_EQ(sum_kernel_for(ScanKernel::kMma), ScanKernel::kMma);
 }
 
 // A table of zeros.
@@ -52,6 +51,7 @@ SharedPackingTable empty_table() {
 }
 
 TEST(EmulatedCudaPacking, FindsAnAlteredWordOfAPackingTable) {
+  const fake_cuda::Anew anew;
   const SharedPackingTable table = empty_table();
   EXPECT_NO_THROW(DeviceTables({&table, 1}, 0));
   const fake_cuda::ScopedFaults faults("alter=copy@2");

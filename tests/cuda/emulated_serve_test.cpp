@@ -6,12 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -34,14 +33,6 @@ size_t occurrences(const std::string& text, const std::string& part) {
   return count;
 }
 
-// Whether the log says that the program ends since this takes too long, however long it was.
-bool hangs_in(const std::string& log, const std::string& what) {
-  return std::regex_search(
-      log, std::regex("the engine has been busy with (one batch for [0-9]+ s, and "
-                      "with )?" +
-                      what + " for [0-9]+ s: the device hangs, and the program ends"));
-}
-
 class EmulatedCudaServe : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -52,6 +43,7 @@ class EmulatedCudaServe : public ::testing::Test {
     database_ = folder_ / "db";
     // An emulator takes the time that it takes.
     setenv("BLINDFUSE_GPU_BATCH_SECONDS_MAX", "600", 1);
+    setenv("STATE_DIRECTORY", (folder_ / "state").c_str(), 1);
     const auto built = build({"--engine", "cpu", "--fresh"}, "");
     ASSERT_EQ(built.status, 0) << built.err;
   }
@@ -59,6 +51,7 @@ class EmulatedCudaServe : public ::testing::Test {
     unsetenv("BLINDFUSE_FAKE_CUDA_FAULTS");
     unsetenv("BLINDFUSE_FAKE_CUDA_FAULTS_LATER");
     unsetenv("BLINDFUSE_GPU_BATCH_SECONDS_MAX");
+    unsetenv("STATE_DIRECTORY");
   }
 
   // faults: of all processes; later: instead, of those that are not a self-test.
@@ -104,12 +97,47 @@ class EmulatedCudaServe : public ::testing::Test {
     return run(folder_, command);
   }
 
-  // As the log says it.
-  static size_t query_bytes(const std::string& log) {
+  // A query of zeros by a client that does not ask again: its status, 0 if the connection was cut.
+  static int ask(RunningServer& server) {
+    const std::string log = server.program().err();
     const std::string before = "a query has ";
-    const size_t at = log.find(before);
-    return at == std::string::npos ? 0 : std::stoul(log.substr(at + before.size()));
+    const std::string query(std::stoul(log.substr(log.find(before) + before.size())), '\0');
+    const auto ask = [&](const std::string& request) {
+      return server_testing::LoopbackClient(server.url()).ask(request);
+    };
+    const std::string epoch =
+        nlohmann::json::parse(ask(server_testing::get_request("/v1/database")).body).at("epoch");
+    return ask(server_testing::post_request("/v1/epochs/" + epoch + "/queries",
+                                            "application/octet-stream", query))
+        .status;
   }
+  static std::string metrics(const RunningServer& server) {
+    return server_testing::LoopbackClient(server.admin_url())
+        .ask(server_testing::get_request("/metrics"))
+        .body;
+  }
+  // That the process has ended because of its GPU, with one line that says so, and has left its
+  // file. Returns the line.
+  std::string expect_ended(RunningServer& server, const std::string& what) {
+    EXPECT_EQ(server.program().wait(), 1);
+    EXPECT_FALSE(std::filesystem::exists(server.ready_file()));
+    return expect_fault(server.program().err(), what);
+  }
+  std::string expect_fault(const std::string& log, const std::string& what) {
+    const std::regex errors("(^|\\n)\\S+ error [^\\n]*");
+    std::smatch line;
+    EXPECT_TRUE(std::regex_search(log, line, errors)) << log;
+    EXPECT_EQ(std::distance(std::sregex_iterator(log.begin(), log.end(), errors), {}), 1) << log;
+    const std::string text = line.empty() ? "" : line.str();
+    EXPECT_TRUE(contains(text, what)) << log;
+    EXPECT_TRUE(contains(text, "emulator, compute capability 9.0")) << text;
+    EXPECT_TRUE(contains(text, "--engine auto uses the processor until " + fault_file())) << text;
+    const std::string left = read_whole(fault_file());
+    EXPECT_TRUE(contains(left, what)) << left;
+    EXPECT_TRUE(contains(left, "emulator, compute capability 9.0")) << left;
+    return text;
+  }
+  std::string fault_file() const { return folder_ / "state/gpu-fault"; }
 
   const TemporaryFolder folder_;
   std::string database_;
@@ -125,22 +153,26 @@ TEST_F(EmulatedCudaServe, AnswersWithKernelsThatPass) {
 }
 
 // A wrong tile of wgmma: the others answer, and the log names it.
-TEST_F(EmulatedCudaServe, AnswersWithoutAKernelThatIsWrong) {
+TEST_F(EmulatedCudaServe, AnswersWithoutAKernelThatFailsTheSelfTest) {
   const auto server = serve("auto", "spoil=scan_wgmma<64>");
   ASSERT_NE(server->url(), "") << server->program().err();
   EXPECT_EQ(get(*server, 5).status, 0);
   EXPECT_EQ(server->stop(), 0);
   const std::string log = server->program().err();
-  EXPECT_TRUE(contains(log, "the GPU's kernel wgmma failed its self-test check")) << log;
+  EXPECT_TRUE(contains(log,
+                       "kernels of the GPU are not used, since they failed the self-test: "
+                       "wgmma, 16 queries: wrong"))
+      << log;
   EXPECT_TRUE(contains(log, "engine cuda")) << log;
 }
 
-TEST_F(EmulatedCudaServe, LeavesAGpuThatIsWrongToTheProcessor) {
+TEST_F(EmulatedCudaServe, LeavesAGpuThatFailsTheSelfTestToTheProcessor) {
   constexpr const char* kAllWrong =
       "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma,spoil=scan_wgmma_tma";
   const auto server = serve("auto", kAllWrong);
   ASSERT_NE(server->url(), "") << server->program().err();
   EXPECT_EQ(get(*server, 1).out, "value 0\n");
+  EXPECT_TRUE(contains(metrics(*server), "blindfuse_gpu_set_aside 0\n"));
   EXPECT_EQ(server->stop(), 0);
   const std::string log = server->program().err();
   EXPECT_EQ(occurrences(log, "warning"), 1u) << log;
@@ -152,97 +184,74 @@ TEST_F(EmulatedCudaServe, LeavesAGpuThatIsWrongToTheProcessor) {
   EXPECT_EQ(refused->program().wait(), 1);
   EXPECT_TRUE(contains(refused->program().err(), "--engine cpu computes on the processor"))
       << refused->program().err();
+  EXPECT_FALSE(std::filesystem::exists(fault_file())) << "nothing was wrong while it ran";
 }
 
-// Right in the self-test, and wrong on the matrix: with auto the processor takes over.
-TEST_F(EmulatedCudaServe, LeavesAGpuThatIsWrongOnTheMatrixToTheProcessor) {
-  constexpr const char* kAllWrong =
-      "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma,spoil=scan_wgmma_tma";
-  const auto server = serve("auto", "", kAllWrong);
-  ASSERT_NE(server->url(), "") << server->program().err();
-  EXPECT_EQ(get(*server, 1).out, "value 0\n");
-  EXPECT_EQ(server->stop(), 0);
-  const std::string log = server->program().err();
-  EXPECT_TRUE(contains(log, "the GPU's kernel mma failed its matrix check")) << log;
-  EXPECT_TRUE(contains(log, "the GPU is not used, and the processor computes")) << log;
-
-  const auto refused = serve("cuda", "", kAllWrong);
-  EXPECT_EQ(refused->url(), "");
-  EXPECT_EQ(refused->program().wait(), 1);
-}
-
-// Right there, too, and wrong in the first query, which is the server's own: in the rounding of its
-// response, or where no kernel is left for its product.
-TEST_F(EmulatedCudaServe, LeavesAGpuThatIsWrongInTheFirstQueryToTheProcessor) {
-  for (const char* fault :
-       {"skip=round_products", "skip=cut_bit_sequences", "fault=round_products"}) {
-    SCOPED_TRACE(fault);
-    const auto server = serve("auto", "", fault);
+// The whole life of a fault: one wrong word of one client's query, the processor from the next
+// start on, and the GPU once its file is deleted.
+TEST_F(EmulatedCudaServe, EndsAtAWrongProductAndServesFromTheProcessorNextTime) {
+  {
+    // The first launches multiply the matrix, and the server's own query.
+    const auto server = serve("auto", "", "miscount=scan_dp4a<1>@2+");
+    ASSERT_NE(server->url(), "") << server->program().err();
+    EXPECT_EQ(ask(*server), 503);
+    const std::string line = expect_ended(*server, "the kernel dp4a is wrong");
+    EXPECT_TRUE(contains(line, "1 of 1 queries with the matrix of ")) << line;
+  }
+  {
+    const auto server = serve("auto", "");
     ASSERT_NE(server->url(), "") << server->program().err();
     EXPECT_EQ(get(*server, 1).out, "value 0\n");
-    EXPECT_EQ(server_testing::LoopbackClient(server->url())
-                  .ask(server_testing::get_request("/health/ready"))
-                  .status,
-              200);
+    EXPECT_TRUE(contains(metrics(*server), "blindfuse_gpu_set_aside 1\n"));
     EXPECT_EQ(server->stop(), 0);
     const std::string log = server->program().err();
-    EXPECT_EQ(occurrences(log, "the GPU is not used, and the processor computes"), 1u) << log;
+    EXPECT_TRUE(contains(log, "the GPU is not used, and the processor computes, until " +
+                                  fault_file() + " is deleted, which says: "))
+        << log;
+    EXPECT_TRUE(contains(log, "the kernel dp4a is wrong")) << log;
     EXPECT_TRUE(contains(log, "engine cpu:")) << log;
-
-    const auto refused = serve("cuda", "", fault);
-    EXPECT_EQ(refused->url(), "");
-    EXPECT_EQ(refused->program().wait(), 1);
   }
+  {
+    const auto server = serve("cuda", "");
+    ASSERT_NE(server->url(), "") << server->program().err();
+    EXPECT_EQ(server->stop(), 0);
+    EXPECT_TRUE(contains(server->program().err(), "engine cuda")) << server->program().err();
+  }
+  std::filesystem::remove(fault_file());
+  const auto server = serve("auto", "");
+  ASSERT_NE(server->url(), "") << server->program().err();
+  EXPECT_TRUE(contains(metrics(*server), "blindfuse_gpu_set_aside 0\n"));
+  EXPECT_EQ(server->stop(), 0);
+  EXPECT_TRUE(contains(server->program().err(), "engine cuda")) << server->program().err();
 }
 
-// That batch gets status 503, the next one is right.
-TEST_F(EmulatedCudaServe, WithholdsABatchThatIsWrong) {
-  // Without dp4a, which has no room for a canary, wgmma-tma answers every query here. Its first
-  // launches multiply the matrix, and the canary by itself.
-  const auto server = serve("cuda", "spoil=scan_dp4a", "spoil=scan_wgmma_tma<32>@4");
-  ASSERT_NE(server->url(), "") << server->program().err();
-  for (int i = 0; i < 6; ++i) {
-    const auto got = get(*server, 1);
-    EXPECT_EQ(got.status, 0) << got.err;
-    EXPECT_EQ(got.out, "value 0\n") << "clients ask again by themselves";
+// Before anything is served: products with the matrix, and the server's own first queries.
+TEST_F(EmulatedCudaServe, EndsAtAFaultThatOnlyTheMatrixShows) {
+  const std::pair<const char*, const char*> faults[] = {
+      {"spoil=scan_mma", "the kernel mma is wrong"},
+      {"alter=cudaMemcpy2DAsync@0", "is not what was sent to the device's memory"},
+      {"skip=round_products", "the kernels of rounding are wrong"},
+      {"fault=round_products", "cudaErrorIllegalAddress"},
+  };
+  for (const auto& [fault, what] : faults) {
+    SCOPED_TRACE(fault);
+    std::filesystem::remove(fault_file());
+    const auto server = serve("auto", "", fault);
+    EXPECT_EQ(server->url(), "");
+    expect_ended(*server, what);
   }
-  EXPECT_EQ(server->stop(), 0);
-  const std::string log = server->program().err();
-  EXPECT_TRUE(contains(log, "the GPU's kernel wgmma-tma failed its canary check")) << log;
-  EXPECT_EQ(occurrences(log, "the responses of this batch are withheld"), 1u) << log;
-}
-
-// A batch of one client's query, in which there is no canary, and one word of its product wrong.
-TEST_F(EmulatedCudaServe, WithholdsOneWrongWordOfOneQuery) {
-  // The first launches multiply the matrix, and the canary.
-  const auto server = serve("cuda", "", "miscount=scan_dp4a<1>@2");
-  ASSERT_NE(server->url(), "") << server->program().err();
-  for (int i = 0; i < 3; ++i) {
-    const auto got = get(*server, 1);
-    EXPECT_EQ(got.status, 0) << got.err;
-    EXPECT_EQ(got.out, "value 0\n") << "clients ask again by themselves";
-  }
-  EXPECT_EQ(server->stop(), 0);
-  const std::string log = server->program().err();
-  EXPECT_TRUE(contains(log, "the GPU's kernel dp4a failed its product check")) << log;
-  EXPECT_EQ(occurrences(log, "the responses of this batch are withheld"), 1u) << log;
 }
 
 // The client gets status 503, and the process ends by itself.
 TEST_F(EmulatedCudaServe, EndsWhenAKernelNeverDoes) {
-  // The first launches multiply the matrix, and the canary.
   const auto server = serve("cuda", "", "hang=scan_dp4a<1>@2+", {"--gpu-batch-seconds-max", "1"});
   ASSERT_NE(server->url(), "") << server->program().err();
-  const auto got = get(*server, 1, {"--timeout", "60"});
-  EXPECT_NE(got.status, 0);
-  EXPECT_EQ(server->program().wait(), 1);
-  const std::string log = server->program().err();
-  EXPECT_TRUE(contains(log, "the device hangs, and the program ends")) << log;
-  EXPECT_FALSE(std::filesystem::exists(server->ready_file()));
+  EXPECT_EQ(ask(*server), 503);
+  expect_ended(*server, "the device hangs: ");
 }
 
-// A pipe that is full, and has no reader.
-TEST_F(EmulatedCudaServe, EndsWhereItsLogHangsToo) {
+// A pipe that is full, and has no reader; and a client that sends no more.
+TEST_F(EmulatedCudaServe, EndsWhereItsLogAndASocketHangToo) {
   const std::string log = folder_ / "log";
   ASSERT_EQ(mkfifo(log.c_str(), 0600), 0);
   const FileDescriptor pipe(open(log.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
@@ -252,13 +261,12 @@ TEST_F(EmulatedCudaServe, EndsWhereItsLogHangsToo) {
   ASSERT_NE(server->url(), "");
   while (write(pipe.get(), "x", 1) == 1) {
   }
+  server_testing::LoopbackClient silent(server->url());
+  silent.send("POST /v1/epochs/");
   const auto got = get(*server, 1, {"--timeout", "60"});
   EXPECT_NE(got.status, 0);
-  for (int i = 0; i < 6'000 && !server->program().has_ended(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  ASSERT_TRUE(server->program().has_ended());
   EXPECT_EQ(server->program().wait(), 1);
+  EXPECT_TRUE(contains(read_whole(fault_file()), "the device hangs: "));
 }
 
 TEST_F(EmulatedCudaServe, EndsWhenToldToWhileAKernelHangs) {
@@ -266,74 +274,73 @@ TEST_F(EmulatedCudaServe, EndsWhenToldToWhileAKernelHangs) {
   ASSERT_NE(server->url(), "") << server->program().err();
   const RunningProgram client(folder_, {kBlindfuseClient, "get", server->url(), "key0"});
   // Until its query is in the engine.
-  server_testing::LoopbackClient admin(server->admin_url());
-  while (!contains(admin.ask(server_testing::get_request("/metrics")).body,
-                   "blindfuse_queue_wait_seconds_count 1")) {
+  while (!contains(metrics(*server), "blindfuse_queue_wait_seconds_count 1")) {
   }
   EXPECT_EQ(server->stop(), 1);
-  EXPECT_TRUE(contains(server->program().err(), "the device hangs, and the program ends"))
-      << server->program().err();
-  EXPECT_FALSE(std::filesystem::exists(server->ready_file()));
+  expect_ended(*server, "the device hangs: ");
 }
 
-// Before anything is served, too, also with auto: a device that hangs is not one to fall back from.
-// Whatever it is that does not return.
+// Before anything is served, too. Whatever it is that does not return.
 TEST_F(EmulatedCudaServe, EndsWhenTheDeviceHangsBeforeItServes) {
-  const std::pair<const char*, const char*> hangs[] = {
-      {"hang=scan_mma", "a check of the kernels on the matrix"},
-      {"freeze=cudaMemcpy2DAsync", "columns on their way to it"},
-      // The waits before it are for the question whether there is wgmma, and for the end of its
-      // stream.
-      {"freeze=cudaStreamSynchronize@2", "a checksum of the matrix"},
-      // The first query of the server's own; the launch before it multiplies the matrix.
-      {"hang=scan_dp4a<1>@1", "a query of the server's own"},
-  };
-  for (const auto& [fault, what] : hangs) {
+  for (const char* fault : {"hang=scan_mma", "freeze=cudaMemcpy2DAsync", "freeze=cudaMemGetInfo",
+                            "hang=round_products"}) {
+    SCOPED_TRACE(fault);
+    std::filesystem::remove(fault_file());
     const auto server = serve("auto", "", fault, {"--gpu-batch-seconds-max", "1"});
-    EXPECT_EQ(server->url(), "") << fault;
-    EXPECT_EQ(server->program().wait(), 1) << fault;
-    const std::string log = server->program().err();
-    EXPECT_TRUE(hangs_in(log, what)) << fault << "\n" << log;
+    EXPECT_EQ(server->url(), "");
+    expect_ended(*server, "the device hangs: ");
   }
 }
 
-// While clients are answered, who get status 503 then, and no connection that is cut.
-TEST_F(EmulatedCudaServe, EndsWhenTheDeviceHangsInACheckOfANewEpoch) {
-  // The first epoch has the first launch of this tile, and its checks while nothing is asked none.
-  const auto server = serve("cuda", "", "hang=scan_mma<16>@1+",
-                            {"--gpu-batch-seconds-max", "2", "--watch-seconds", "1"});
+// While clients are answered: the epoch that is served lies on the same device.
+TEST_F(EmulatedCudaServe, EndsWhenTheDeviceFailsWhileANewEpochLoads) {
+  const std::pair<const char*, const char*> faults[] = {
+      // The first epoch has the launches before: with the matrix, and in the server's own queries.
+      {"hang=scan_mma<16>@2+", "the device hangs: "},
+      {"miscount=scan_mma<16>@2+", "the kernel mma is wrong"},
+      // Each engine asks how much memory there is for its matrix, for the check of its kernels, and
+      // for its pipeline. To give something back would not return.
+      {"lose=cudaMemGetInfo@3:719,stall=cudaFree,stall=cudaFreeHost,stall=cudaStreamDestroy,"
+       "stall=cudaStreamSynchronize,stall=cudaEventDestroy",
+       "cudaErrorLaunchFailure"}};
+  for (const auto& [fault, what] : faults) {
+    SCOPED_TRACE(fault);
+    const auto server =
+        serve("cuda", "", fault, {"--gpu-batch-seconds-max", "2", "--watch-seconds", "1"});
+    ASSERT_NE(server->url(), "") << server->program().err();
+    write_file(folder_ / "input.tsv", "key0\tvalue 0\nother\t" + std::string(what) + "\n");
+    const auto built = build({"--engine", "cpu", "--allow-shrink"}, "");
+    ASSERT_EQ(built.status, 0) << built.err;
+    expect_ended(*server, what);
+  }
+}
+
+// Freeing its memory does not return any more, as with a GPU that has fallen off the bus.
+TEST_F(EmulatedCudaServe, LeavesALostDeviceAsItIs) {
+  const auto server = serve("cuda", "", "fault=scan_dp4a<1>@2,stall=cudaFree,stall=cudaFreeHost");
   ASSERT_NE(server->url(), "") << server->program().err();
-  const std::string query(query_bytes(server->program().err()), '\0');
-  const auto ask = [&](const std::string& request) {
-    return server_testing::LoopbackClient(server->url()).ask(request);
+  EXPECT_EQ(ask(*server), 503);
+  expect_ended(*server, "cudaErrorIllegalAddress");
+}
+
+// Status 1 is tried again by its unit, status 2 is not.
+TEST_F(EmulatedCudaServe, TellsWhatMayPassFromAWrongCommandLine) {
+  struct Case {
+    const char* engine;
+    const char* faults;
+    int status;
+    const char* word;
   };
-  const std::string epoch =
-      nlohmann::json::parse(ask(server_testing::get_request("/v1/database")).body).at("epoch");
-  write_file(folder_ / "input.tsv", "key0\tanother value\n");
-  const auto built = build({"--engine", "cpu", "--allow-shrink"}, "");
-  ASSERT_EQ(built.status, 0) << built.err;
-  int status = 200;
-  while (status == 200) {
-    status = ask(server_testing::post_request("/v1/epochs/" + epoch + "/queries",
-                                              "application/octet-stream", query))
-                 .status;
+  for (const Case& c : {Case{"cuda", "fail=cudaGetDeviceCount:802", 1, "nvidia-fabricmanager"},
+                        {"cuda", "driver=11040", 1, "the NVIDIA driver is for CUDA 11.4"},
+                        {"cuda@3", "", 2, "there is no CUDA device 3"},
+                        {"cuda:nothing", "", 2, "there is no CUDA kernel"},
+                        {"cuda", "capability=7", 2, "compute capability 8.0 or later"}}) {
+    const auto server = serve(c.engine, c.faults);
+    EXPECT_EQ(server->program().wait(), c.status) << c.engine << " " << c.faults;
+    EXPECT_TRUE(contains(server->program().err(), c.word)) << server->program().err();
   }
-  EXPECT_EQ(status, 503);
-  EXPECT_EQ(server->program().wait(), 1);
-  const std::string log = server->program().err();
-  EXPECT_TRUE(contains(log, "loading epoch")) << log;
-  // What hangs, and not only the batch that waits for it.
-  EXPECT_TRUE(hangs_in(log, "a check of the kernels on the matrix")) << log;
-  EXPECT_FALSE(std::filesystem::exists(server->ready_file()));
-}
-
-TEST_F(EmulatedCudaServe, EndsWhenTheDeviceIsLost) {
-  const auto server = serve("cuda", "", "fault=scan_dp4a<1>@2");
-  ASSERT_NE(server->url(), "") << server->program().err();
-  get(*server, 1, {"--timeout", "2"});
-  EXPECT_EQ(server->program().wait(), 1);
-  EXPECT_TRUE(contains(server->program().err(), "cudaErrorIllegalAddress"))
-      << server->program().err();
+  EXPECT_FALSE(std::filesystem::exists(fault_file()));
 }
 
 TEST_F(EmulatedCudaServe, VerifiesADatabase) {
@@ -343,38 +350,37 @@ TEST_F(EmulatedCudaServe, VerifiesADatabase) {
   const auto verified = run(folder_, verify);
   EXPECT_EQ(verified.status, 0) << verified.err;
   EXPECT_TRUE(contains(verified.out, "found through the real client")) << verified.out;
-
-  set_faults("", "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma,spoil=scan_wgmma_tma");
-  const auto wrong = run(folder_, verify);
-  EXPECT_EQ(wrong.status, 1) << wrong.out;
-  EXPECT_TRUE(contains(wrong.err, "the GPU's kernel mma failed its matrix check")) << wrong.err;
-
   // In a batch of the client's: the matrix had the first launch, and the server's own query one.
-  set_faults("", "hang=scan_dp4a<1>@2+");
-  std::vector<std::string> soon = verify;
-  soon.insert(soon.end(), {"--gpu-batch-seconds-max", "1"});
-  const auto hanging = run(folder_, soon);
-  EXPECT_EQ(hanging.status, 1) << hanging.out;
-  EXPECT_TRUE(hangs_in(hanging.err, "one batch")) << hanging.err;
+  const std::pair<const char*, const char*> faults[] = {
+      {"spoil=scan_mma", "the kernel mma is wrong"},
+      {"miscount=scan_dp4a<1>@2+", "the kernel dp4a is wrong"},
+      {"hang=scan_dp4a<1>@2+", "the device hangs: "}};
+  for (const auto& [fault, what] : faults) {
+    set_faults("", fault);
+    std::vector<std::string> soon = verify;
+    soon.insert(soon.end(), {"--gpu-batch-seconds-max", "2"});
+    const auto wrong = run(folder_, soon);
+    EXPECT_EQ(wrong.status, 1) << wrong.out;
+    expect_fault(wrong.err, what);
+  }
 }
 
-TEST_F(EmulatedCudaServe, EndsABuildWhenTheDeviceHangs) {
+// With the file left, the next build takes the processor.
+TEST_F(EmulatedCudaServe, BuildsNothingWithAGpuThatIsWrongOrHangs) {
   const std::string manifest = read_whole(database_ + "/manifest.json");
-  const auto built =
-      build({"--engine", "cuda", "--fresh", "--gpu-batch-seconds-max", "1"}, "", "hang=scan_mma");
-  EXPECT_EQ(built.status, 1);
-  // Where a panel's work is done at once, its launch does not return.
-  EXPECT_TRUE(hangs_in(built.err, "(a panel|the last panels) of the hint")) << built.err;
-  EXPECT_EQ(read_whole(database_ + "/manifest.json"), manifest);
-}
-
-TEST_F(EmulatedCudaServe, BuildsNothingWithAGpuThatIsWrong) {
-  const std::string manifest = read_whole(database_ + "/manifest.json");
-  const auto built = build({"--engine", "cuda", "--fresh"}, "", "spoil=scan_mma");
-  EXPECT_EQ(built.status, 1);
-  EXPECT_TRUE(contains(built.err, "columns of the hint are wrong")) << built.err;
-  EXPECT_EQ(read_whole(database_ + "/manifest.json"), manifest);
-
+  const std::pair<const char*, const char*> faults[] = {
+      {"spoil=scan_mma", "columns of the hint are wrong"}, {"hang=scan_mma", "the device hangs: "}};
+  for (const auto& [fault, what] : faults) {
+    std::filesystem::remove(fault_file());
+    const auto built =
+        build({"--engine", "auto", "--fresh", "--gpu-batch-seconds-max", "2"}, "", fault);
+    EXPECT_EQ(built.status, 1);
+    expect_fault(built.err, what);
+    EXPECT_EQ(read_whole(database_ + "/manifest.json"), manifest);
+  }
+  const auto on_cpu = build({"--engine", "auto", "--fresh"}, "", "spoil=scan_mma");
+  EXPECT_EQ(on_cpu.status, 0) << on_cpu.err;
+  EXPECT_TRUE(contains(on_cpu.err, "the GPU is not used")) << on_cpu.err;
   const auto right = build({"--engine", "cuda", "--fresh"}, "");
   EXPECT_EQ(right.status, 0) << right.err;
   const auto server = serve("cpu", "");

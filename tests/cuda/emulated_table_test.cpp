@@ -51,8 +51,8 @@ TEST(EmulatedCudaTables, RefuseColumnsThatMemoryCannotHold) {
   const std::vector<uint32_t> blocks(kDimension), key_masks(ring::kKeyWords);
   // 128 packs, whose tables and squares are 3.2 and 1.1 GB. By hand, of each: squares of 8,388,608
   // bytes, a table of 25,141,248, a mask of 8,192.
-  const auto maker = make_cuda_engine_maker("", 0, std::make_shared<KernelRecord>())
-                         ->make_pack_maker(blocks, key_masks, kDimension, 128 * kPackColumns);
+  const auto maker = make_cuda_engine_maker({}, 0)->make_pack_maker(blocks, key_masks, kDimension,
+                                                                    128 * kPackColumns);
   try {
     maker->seal();
     ADD_FAILURE();

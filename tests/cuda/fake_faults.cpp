@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -98,21 +99,12 @@ Fault parse_fault(std::string_view text) {
     fault.copy = kind == "alter" ? CopyFault::kAlter : CopyFault::kDrop;
   } else {
     fault.target = Target::kLaunch;
-    if (kind == "spoil") {
-      fault.launch = LaunchFault::kSpoil;
-    } else if (kind == "fault") {
-      fault.launch = LaunchFault::kFault;
-    } else if (kind == "hang") {
-      fault.launch = LaunchFault::kHang;
-    } else if (kind == "skip") {
-      fault.launch = LaunchFault::kSkip;
-    } else if (kind == "miscount") {
-      fault.launch = LaunchFault::kMiscount;
-    } else if (kind == "die") {
-      fault.launch = LaunchFault::kDie;
-    } else {
-      refuse(text);
-    }
+    const std::map<std::string_view, LaunchFault> kinds = {
+        {"spoil", LaunchFault::kSpoil},       {"fault", LaunchFault::kFault},
+        {"hang", LaunchFault::kHang},         {"skip", LaunchFault::kSkip},
+        {"miscount", LaunchFault::kMiscount}, {"die", LaunchFault::kDie}};
+    if (!kinds.contains(kind)) refuse(text);
+    fault.launch = kinds.at(kind);
   }
   auto [name, number] = split(place, '@');
   if (name.empty()) refuse(text);
@@ -213,10 +205,6 @@ class State {
     }
     return fault;
   }
-  uint64_t call_count() {
-    const std::lock_guard lock(mutex_);
-    return faults_.call_count;
-  }
   template <typename Value>
   Value read(Value Faults::*member) {
     const std::lock_guard lock(mutex_);
@@ -225,10 +213,6 @@ class State {
   void lose(int error) {
     const std::lock_guard lock(mutex_);
     if (faults_.lost == 0) faults_.lost = error;
-  }
-  int lost() {
-    const std::lock_guard lock(mutex_);
-    return faults_.lost;
   }
 
  private:
@@ -256,7 +240,7 @@ void set_faults(std::string_view faults) {
   forget_lost_device();
 }
 
-uint64_t call_count() { return State::get().call_count(); }
+uint64_t call_count() { return State::get().read(&Faults::call_count); }
 uint64_t late_give_back_count() { return State::get().read(&Faults::late_give_backs); }
 std::string struck_call() { return State::get().read(&Faults::struck_call); }
 
@@ -290,7 +274,7 @@ int driver_version() { return State::get().read(&Faults::driver_version); }
 
 void lose(int error) { State::get().lose(error); }
 
-int lost() { return State::get().lost(); }
+int lost() { return State::get().read(&Faults::lost); }
 
 void hang() { State::get().hang(); }
 

@@ -36,17 +36,17 @@ void miscount(const Argument& argument) {
 template <typename Kernel, typename... Args>
 void launch_kernel(const char* name, Kernel kernel, dim3 grid, uint32_t threads,
                    uint32_t shared_bytes, cudaStream_t stream, const Args&... args) {
-  check_launch(
-      fake_cuda::launch(name, reinterpret_cast<const void*>(kernel), shared_bytes, stream,
-                        [=](fake_cuda::LaunchFault fault) {
-                          emulator::launch_with(
-                              {.omits_last_block = fault == fake_cuda::LaunchFault::kSpoil}, grid,
-                              threads, shared_bytes, kernel, args...);
-                          if (fault == fake_cuda::LaunchFault::kMiscount) {
-                            (emulator::miscount(args), ...);
-                          }
-                        }),
-      name, stream, __FILE__, __LINE__);
+  const DeviceCall call(name);
+  check_cuda(fake_cuda::launch(name, reinterpret_cast<const void*>(kernel), shared_bytes, stream,
+                               [=](fake_cuda::LaunchFault fault) {
+                                 emulator::launch_with(
+                                     {.omits_last_block = fault == fake_cuda::LaunchFault::kSpoil},
+                                     grid, threads, shared_bytes, kernel, args...);
+                                 if (fault == fake_cuda::LaunchFault::kMiscount) {
+                                   (emulator::miscount(args), ...);
+                                 }
+                               }),
+             name, __FILE__, __LINE__);
 }
 
 template <typename Kernel>

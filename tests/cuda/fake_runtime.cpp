@@ -148,30 +148,22 @@ cudaError_t cudaGetLastError() {
 }
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
-    case cudaErrorMemoryAllocation:
-      return "cudaErrorMemoryAllocation";
-    case cudaErrorInsufficientDriver:
-      return "cudaErrorInsufficientDriver";
-    case cudaErrorDevicesUnavailable:
-      return "cudaErrorDevicesUnavailable";
-    case cudaErrorNoDevice:
-      return "cudaErrorNoDevice";
-    case cudaErrorInvalidDevice:
-      return "cudaErrorInvalidDevice";
-    case cudaErrorIllegalAddress:
-      return "cudaErrorIllegalAddress";
-    case cudaErrorLaunchFailure:
-      return "cudaErrorLaunchFailure";
-    case cudaErrorSystemNotReady:
-      return "cudaErrorSystemNotReady";
-    case cudaErrorSystemDriverMismatch:
-      return "cudaErrorSystemDriverMismatch";
-    case cudaErrorUnknown:
-      return "cudaErrorUnknown";
-    case cudaErrorInitializationError:
-      return "cudaErrorInitializationError";
-    case cudaErrorMpsServerNotReady:
-      return "cudaErrorMpsServerNotReady";
+#define BLINDFUSE_NAME(name) \
+  case name:                 \
+    return #name;
+    BLINDFUSE_NAME(cudaErrorMemoryAllocation)
+    BLINDFUSE_NAME(cudaErrorInsufficientDriver)
+    BLINDFUSE_NAME(cudaErrorDevicesUnavailable)
+    BLINDFUSE_NAME(cudaErrorNoDevice)
+    BLINDFUSE_NAME(cudaErrorInvalidDevice)
+    BLINDFUSE_NAME(cudaErrorIllegalAddress)
+    BLINDFUSE_NAME(cudaErrorLaunchFailure)
+    BLINDFUSE_NAME(cudaErrorSystemNotReady)
+    BLINDFUSE_NAME(cudaErrorSystemDriverMismatch)
+    BLINDFUSE_NAME(cudaErrorUnknown)
+    BLINDFUSE_NAME(cudaErrorInitializationError)
+    BLINDFUSE_NAME(cudaErrorMpsServerNotReady)
+#undef BLINDFUSE_NAME
     default:
       return "cudaErrorOfTheEmulator";
   }

@@ -161,6 +161,7 @@ class Machine {
   void copy(uint8_t* to, const uint8_t* from);
   void commit_copies() { ++mine().groups_committed; }
   void wait_copies(uint32_t pending);
+  // Products of a warpgroup: group_products.cpp.
   void publish();
   void pin(const uint8_t* begin, size_t bytes, bool are_sums);
   void wgmma_fence();

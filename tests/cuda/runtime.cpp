@@ -185,6 +185,7 @@ void require_policy(uint64_t policy, const char* what) {
 }  // namespace runtime
 }  // namespace blindfuse::emulator
 
+#ifndef __SANITIZE_THREAD__  // which brings the library
 // The names are the compiler's.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
@@ -222,3 +223,4 @@ uint32_t __tsan_atomic32_fetch_add(volatile uint32_t* place, uint32_t by, int) {
 }
 
 }  // extern "C"
+#endif

@@ -99,20 +99,18 @@ inline const Problem& problem() {
   return problem;
 }
 
-inline std::unique_ptr<Engine> engine_with(uint64_t first_column, std::string_view kernel = "") {
-  auto engine = make_cuda_engine(kernel, 0, std::make_shared<KernelRecord>(), kRows, kColumns);
+inline std::unique_ptr<Engine> engine_with(uint64_t first_column,
+                                           const std::vector<std::string>& kernels = {}) {
+  auto engine = make_cuda_engine(kernels, 0, kRows, kColumns);
   engine->set_columns(first_column, problem().columns(first_column, kColumns - first_column));
   return engine;
 }
 
-// As a server has it: with kernels that are checked, and a canary with every batch.
+// As a server has it: with products that are checked.
 inline std::unique_ptr<AnswerPipeline> pipeline_of(Engine& engine) {
   engine.seal();
   engine.check_kernels(problem().canary(), kQueries);
-  auto pipeline = engine.make_answer_pipeline(kBits, kQueries, kQueries);
-  pipeline->set_canary(problem().canary(), std::chrono::hours(1));
-  pipeline->check();
-  return pipeline;
+  return engine.make_answer_pipeline(kBits, kQueries, kQueries);
 }
 
 // Packing tables of zeros.

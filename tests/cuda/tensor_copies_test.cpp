@@ -104,31 +104,28 @@ TEST(TensorCopies, BringBoxesWithZerosOutside) {
   struct Place {
     int row, column;
   };
-  {
-    for (const BoxSwizzle swizzle : {BoxSwizzle::k128, BoxSwizzle::kNone}) {
-      const TensorMap map = matrix_map(swizzle);
-      for (const Place place : {Place{0, 0}, {128, 3}, {256, 16}, {-64, -5}, {400, 0}, {13, 17}}) {
-        std::vector<uint8_t> seen(kBoxBytes);
-        launch(1, 32, kShared, [&] {
-          make_barriers(1);
-          if (threadIdx.x == 0) {
-            arrive_and_expect(barrier_at(0), kBoxBytes);
-            copy_box(box_at(1), &map, static_cast<uint32_t>(place.row),
-                     static_cast<uint32_t>(place.column), barrier_at(0), evict_first_policy());
-          }
-          wait_for_phase(barrier_at(0), 0);
-          if (threadIdx.x == 7) std::memcpy(seen.data(), box_at(1), kBoxBytes);
-        });
-        for (int y = 0; y < int{kBoxColumns}; ++y) {
-          for (int x = 0; x < 128; ++x) {
-            const int row = place.row + x, column = place.column + y;
-            const bool inside =
-                row >= 0 && row < int{kRows} && column >= 0 && column < int{kColumns};
-            const int chunk = swizzle == BoxSwizzle::kNone ? x / 16 : (x / 16) ^ (y % 8);
-            ASSERT_EQ(seen[static_cast<size_t>(y * 128 + chunk * 16 + x % 16)],
-                      inside ? matrix()[static_cast<uint64_t>(column * int{kPitch} + row)] : 0)
-                << x << ' ' << y << " of " << place.row << ' ' << place.column;
-          }
+  for (const BoxSwizzle swizzle : {BoxSwizzle::k128, BoxSwizzle::kNone}) {
+    const TensorMap map = matrix_map(swizzle);
+    for (const Place place : {Place{0, 0}, {128, 3}, {256, 16}, {-64, -5}, {400, 0}, {13, 17}}) {
+      std::vector<uint8_t> seen(kBoxBytes);
+      launch(1, 32, kShared, [&] {
+        make_barriers(1);
+        if (threadIdx.x == 0) {
+          arrive_and_expect(barrier_at(0), kBoxBytes);
+          copy_box(box_at(1), &map, static_cast<uint32_t>(place.row),
+                   static_cast<uint32_t>(place.column), barrier_at(0), evict_first_policy());
+        }
+        wait_for_phase(barrier_at(0), 0);
+        if (threadIdx.x == 7) std::memcpy(seen.data(), box_at(1), kBoxBytes);
+      });
+      for (int y = 0; y < int{kBoxColumns}; ++y) {
+        for (int x = 0; x < 128; ++x) {
+          const int row = place.row + x, column = place.column + y;
+          const bool inside = row >= 0 && row < int{kRows} && column >= 0 && column < int{kColumns};
+          const int chunk = swizzle == BoxSwizzle::kNone ? x / 16 : (x / 16) ^ (y % 8);
+          ASSERT_EQ(seen[static_cast<size_t>(y * 128 + chunk * 16 + x % 16)],
+                    inside ? matrix()[static_cast<uint64_t>(column * int{kPitch} + row)] : 0)
+              << x << ' ' << y << " of " << place.row << ' ' << place.column;
         }
       }
     }

@@ -1,6 +1,6 @@
 // The CUDA kernels before and after a product, run by the emulator: query words cut into limbs, in
-// every order and every width of what crosses the network, sums of limbs combined and rounded, and
-// the weighted sums that products are checked with.
+// every order and every width of what crosses the network, products rounded, and the weighted sums
+// that products are checked with.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,11 +15,9 @@
 #include "tests/cuda/mutation.h"
 #include "tests/support.h"
 
-#include "cuda/scan/kernels/combine_sums.cuh"
 #include "cuda/scan/kernels/cut_words.cuh"
 #include "cuda/scan/kernels/round_products.cuh"
-#include "cuda/scan/kernels/weigh_columns.cuh"
-#include "cuda/scan/kernels/weigh_products.cuh"
+#include "cuda/scan/kernels/weigh.cuh"
 
 namespace blindfuse::emulator {
 namespace {
@@ -169,26 +167,6 @@ TEST(CudaLimbs, CutsPackedWordsOfEveryWidth) {
   }
 }
 
-bool are_sums_combined(const Options& options, Report& report) {
-  SeededRandom random(508);
-  constexpr uint32_t kColumns = 70, kQueries = 6;
-  constexpr uint64_t kSumPitch = 72, kProductPitch = 71;
-  const Memory<uint32_t> words(random.words(32 * kSumPitch));
-  std::vector<uint32_t> expected = random.words(kQueries * kProductPitch);
-  const Memory<uint32_t> products(expected);
-  for (uint32_t q = 0; q < kQueries; ++q) {
-    for (uint32_t c = 0; c < kColumns; ++c) {
-      for (uint32_t l = 0; l < 4; ++l) {
-        expected[q * kProductPitch + c] += words[limb_row(q, l) * kSumPitch + c] << (8 * l);
-      }
-    }
-  }
-  report = launch_with(options, dim3(3, kQueries), 32, 0, combine_sums,
-                       CombineArgs{reinterpret_cast<const int32_t*>(words.data()), kSumPitch,
-                                   kColumns, products.data(), kProductPitch});
-  return std::ranges::equal(products, expected);
-}
-
 // What the server does on the host.
 bool are_products_rounded(uint32_t bits, const Options& options, Report& report) {
   SeededRandom random(509);
@@ -214,9 +192,8 @@ bool are_products_rounded(uint32_t bits, const Options& options, Report& report)
   return true;
 }
 
-TEST(CudaProducts, AreCombinedAndRoundedToEveryWidth) {
+TEST(CudaProducts, AreRoundedToEveryWidth) {
   Report report;
-  EXPECT_TRUE(are_sums_combined({}, report));
   for (uint32_t bits = 1; bits <= 32; ++bits) {
     EXPECT_TRUE(are_products_rounded(bits, {}, report)) << bits << " bits";
   }
@@ -332,7 +309,6 @@ const bool kAdded = add_subjects(
       [](const Options& options, Report& report) {
         return are_sequences_cut(13, 1024, true, options, report);
       }},
-     {"combine_sums", are_sums_combined},
      {"round_products", [](const Options& options,
                            Report& report) { return are_products_rounded(16, options, report); }},
      {"weigh_columns",

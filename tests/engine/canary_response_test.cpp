@@ -42,17 +42,22 @@ TEST(CanaryResponse, IsTheProductRoundedInTheHintMode) {
   SeededRandom random(150);
   Canary canary = random_canary(random, 192, 37);
   complete_canary(canary, layout_with("lwe-1288"), {}, 1, seeded_random(152));
-  std::vector<uint32_t> words(192);
-  ASSERT_TRUE(is_bit_sequence(canary.query, 192, kQueryBitsOfCanary));
-  read_bit_sequence(canary.query, kQueryBitsOfCanary, 0, words);
-  EXPECT_EQ(words, canary.words);
-  ASSERT_TRUE(is_bit_sequence(canary.response, 37, kResponseBitsOfCanary));
-  for (uint64_t c = 0; c < 37; ++c) {
-    std::vector<uint32_t> word(1);
-    read_bit_sequence(canary.response, kResponseBitsOfCanary, c, word);
-    EXPECT_EQ(word[0] >> (32 - kResponseBitsOfCanary),
-              round_word(canary.products[c], kResponseBitsOfCanary));
+  uint32_t factor = 1;
+  for (const auto& [query, response] : canary.exchanges) {
+    std::vector<uint32_t> words(192);
+    ASSERT_TRUE(is_bit_sequence(query, 192, kQueryBitsOfCanary));
+    read_bit_sequence(query, kQueryBitsOfCanary, 0, words);
+    for (uint64_t r = 0; r < 192; ++r) EXPECT_EQ(words[r], factor * canary.words[r]);
+    ASSERT_TRUE(is_bit_sequence(response, 37, kResponseBitsOfCanary));
+    for (uint64_t c = 0; c < 37; ++c) {
+      std::vector<uint32_t> word(1);
+      read_bit_sequence(response, kResponseBitsOfCanary, c, word);
+      EXPECT_EQ(word[0] >> (32 - kResponseBitsOfCanary),
+                round_word(factor * canary.products[c], kResponseBitsOfCanary));
+    }
+    factor += 2;
   }
+  EXPECT_NE(canary.exchanges[0].response, canary.exchanges[1].response);
 }
 
 TEST(CanaryResponse, IsPackedUnderTheKeysOfItsQuery) {
@@ -69,7 +74,7 @@ TEST(CanaryResponse, IsPackedUnderTheKeysOfItsQuery) {
   size_t draws = 0;  // of keys
   const RandomSource keys_of_bytes = [&](std::span<uint8_t> bytes) {
     others(bytes);
-    if (bytes.size() != sizeof(Canary::seed) && draws++ == 0) {
+    if (draws++ == 0) {
       for (size_t i = 0; i < bytes.size(); ++i) {
         if (i / 4 % 2 == 0) bytes[i] = 0xff;
       }
@@ -77,11 +82,12 @@ TEST(CanaryResponse, IsPackedUnderTheKeysOfItsQuery) {
   };
   complete_canary(canary, layout_with("ring-2048"), tables, 2, keys_of_bytes);
   const uint64_t words_bytes = bit_sequence_bytes(kRowsOfCanary, kQueryBitsOfCanary);
-  ASSERT_EQ(canary.query.size(), words_bytes + ring::kKeyBytes);
-  const auto keys = std::span<const uint8_t>(canary.query).subspan(words_bytes);
+  const auto& [query, response] = canary.exchanges[0];
+  ASSERT_EQ(query.size(), words_bytes + ring::kKeyBytes);
+  const auto keys = std::span<const uint8_t>(query).subspan(words_bytes);
   EXPECT_NO_THROW(check_packing_key(keys));
-  EXPECT_EQ(draws, 1 + ring::kKeyWords / 2);
-  EXPECT_EQ(canary.response,
+  EXPECT_EQ(draws, 2 + ring::kKeyWords / 2);
+  EXPECT_EQ(response,
             support::packed_reference(canary.products, tables, keys, kResponseBitsOfCanary));
 }
 
@@ -100,14 +106,14 @@ TEST(CanaryResponse, HasTheSameWordsForEachBucket) {
   complete_canary(canary, layout, tables, 1, seeded_random(156));
   EXPECT_EQ(canary.bucket_count, 4u);
   const uint64_t words_bytes = bit_sequence_bytes(4 * kRowsOfCanary, kQueryBitsOfCanary);
-  ASSERT_EQ(canary.query.size(), words_bytes + ring::kKeyBytes);
-  const auto query = std::span<const uint8_t>(canary.query);
+  ASSERT_EQ(canary.exchanges[0].query.size(), words_bytes + ring::kKeyBytes);
+  const auto query = std::span<const uint8_t>(canary.exchanges[0].query);
   std::vector<uint32_t> words(kRowsOfCanary);
   for (uint64_t bucket = 0; bucket < 4; ++bucket) {
     read_bit_sequence(query.first(words_bytes), kQueryBitsOfCanary, bucket * kRowsOfCanary, words);
     EXPECT_EQ(words, canary.words) << bucket;
   }
-  EXPECT_EQ(canary.response,
+  EXPECT_EQ(canary.exchanges[0].response,
             support::packed_reference(canary.products, tables, query.subspan(words_bytes),
                                       kResponseBitsOfCanary));
 }

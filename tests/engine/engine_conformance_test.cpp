@@ -586,15 +586,6 @@ TEST_P(EngineConformance, NamesItselfAsItIsCalled) {
   EXPECT_TRUE(GetParam() == "auto" || name.starts_with(GetParam())) << name;
 }
 
-// Kernels that were compiled and not tested are named.
-TEST(EngineConformanceCoverage, RunsEveryKernelThatWasCompiled) {
-  std::string missing;
-  for (const MultiplyKernel* kernel : multiply_kernels()) {
-    if (!kernel->runs_here()) missing += " " + std::string(kernel->name);
-  }
-  if (!missing.empty()) GTEST_SKIP() << "this processor cannot run:" << missing;
-}
-
 TEST(EngineFactory, KnowsAutoFirstAndTheReferenceAlways) {
   const std::vector<std::string> names = engine_names();
   EXPECT_EQ(names.front(), "auto");

@@ -153,19 +153,12 @@ TEST_P(SecondLevelPipelineTest, SanitizerSample) {
   expect_answers(*pipeline, queries, 0, 1);
 }
 
-// With a canary that has no second level, where the engine computes one. The CPU engine, which has
-// two threads, takes the second batch in three turns, the last one with a single query.
+// The CPU engine, which has two threads, takes the second batch in three turns, the last one with a
+// single query.
 TEST_P(SecondLevelPipelineTest, AnswersWithTheWordsOfARow) {
   const size_t many = GetParam() == "cpu" ? 5 : 2;
   const auto pipeline =
       engine_->make_packed_answer_pipeline(kBits, tables_, many + 1, many, &spec_);
-  Canary canary;
-  canary.query = first_query();
-  canary.words.resize(kMatrixRows);
-  read_bit_sequence(std::span(canary.query).first(first_bytes_), kBits.query, 0, canary.words);
-  canary.products = products(canary.query);
-  canary.response = first_response(canary.query);
-  pipeline->set_canary(canary, std::chrono::hours(1));
   std::vector<std::vector<uint8_t>> queries;
   for (size_t slot = 0; slot <= many; ++slot) {
     queries.push_back(query());

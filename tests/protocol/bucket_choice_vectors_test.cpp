@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "src/protocol/bucket_choice.h"
 #include "src/protocol/key_hash.h"
 #include "tests/vectors.h"
 

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "src/protocol/bucket_choice.h"
+#include "src/protocol/key_hash.h"
 #include "tests/publish/packed_testing.h"
 
 namespace blindfuse::builder_testing {

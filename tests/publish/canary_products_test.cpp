@@ -1,4 +1,4 @@
-#include "host/database/canary_products.h"
+#include "host/database/loaded_database.h"
 
 #include <gtest/gtest.h>
 
@@ -13,13 +13,10 @@ namespace {
 
 using support::SeededRandom;
 
-// Engines of plain loops, whose kernels are checked.
-class RecordedEngineMaker : public support::PlainEngineMaker {
+// Engines of plain loops that are checked as those of a device are.
+class DeviceEngineMaker : public support::PlainEngineMaker {
  public:
-  std::shared_ptr<KernelRecord> kernel_record() const override { return record_; }
-
- private:
-  const std::shared_ptr<KernelRecord> record_ = std::make_shared<KernelRecord>();
+  bool computes_on_device() const override { return true; }
 };
 
 // By the definition, in 64 bits.
@@ -102,7 +99,7 @@ TEST(CanaryProducts, AreThereOnceADatabaseIsLoaded) {
   Pairs pairs;
   for (int i = 0; i < 90; ++i) pairs.emplace_back("key " + std::to_string(i), std::to_string(i));
   build(pairs, folder / "db", options);
-  const RecordedEngineMaker engines;
+  const DeviceEngineMaker engines;
   const LoadedDatabase old = load_database(folder / "db", engines);
   ASSERT_TRUE(old.canary);
   EXPECT_EQ(old.canary->products, products_of(old));

@@ -1,6 +1,6 @@
 // Packs by a pack maker: all of their columns, each once, and the same tables and masks whichever
 // packs are made together.
-#include "host/publish/pack_batches.h"
+#include "host/publish/pack_stage.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "host/publish/second_level_plan.h"
+#include "host/publish/shard_plan.h"
 
 #include <gtest/gtest.h>
 

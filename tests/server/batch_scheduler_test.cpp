@@ -736,28 +736,6 @@ TEST_F(TwoDeepTest, CountsTheTimeOfBatchesThatOverlapOnce) {
   EXPECT_GE(observer_.busy, std::chrono::milliseconds(200));
 }
 
-// A watchdog that sees no batch after the first one, or the first one's time, misses a hang.
-TEST_F(TwoDeepTest, TheSecondBatchIsBusySinceTheEndOfTheFirst) {
-  auto first = ask(100);
-  control_->wait_until_waited_for();
-  auto many = ask(200, 6);
-  while (scheduler_.waiting_count() < 6) std::this_thread::yield();
-  control_->release_one();
-  control_->wait_until_waited_for();
-  const auto with_both = scheduler_.busy_since();
-  const auto released = BatchScheduler::Clock::now();
-  control_->release_one();
-  control_->wait_until_waited_for();
-  const auto with_second = scheduler_.busy_since();
-  control_->release();
-  EXPECT_LT(with_both.value_or(released), released);
-  EXPECT_GE(with_second.value_or(BatchScheduler::Clock::time_point()), released);
-  first.get();
-  many.get();
-  scheduler_.stop();
-  EXPECT_FALSE(scheduler_.busy_since());
-}
-
 // What is left in the queue of a request whose time is over takes no place in a batch.
 TEST_F(TwoDeepTest, WhatHasExpiredFillsNoBatch) {
   auto first = ask(100);

@@ -1,5 +1,5 @@
-// The scheduler's part in finding out that an engine computes wrong, or hangs: canaries while there
-// are no batches, and the watchdog.
+// The scheduler's part in finding out that an engine computes wrong: the server's own queries,
+// before anything is answered and then at regular times.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,8 +8,6 @@
 #include <thread>
 
 #include "host/server/serving/batch_scheduler.h"
-#include "host/server/serving/engine_watchdog.h"
-#include "host/system/device_calls.h"
 #include "tests/server/ask_and_wait.h"
 #include "tests/server/tiny_database.h"
 
@@ -53,16 +51,25 @@ class Events {
   size_t count_ = 0;
 };
 
-// An engine whose pipelines tell of their checks.
-class CheckedEngine final : public support::PlainEngine {
+// An engine whose responses are wrong in their last byte when a test says so, and that tells of its
+// batches.
+class DoubtfulEngine final : public support::PlainEngine {
  public:
   struct Told {
-    Events checks;
-    std::atomic<bool> failing = false;
-    std::atomic<const Canary*> canary = nullptr;
+    std::mutex mutex;
+    std::vector<size_t> batches;
+    Events batch;
+    // Of batches of this size: 0 none, kAll all.
+    std::atomic<size_t> wrong_size = 0;
+    static constexpr size_t kAll = 1'000;
+
+    std::vector<size_t> sizes() {
+      const std::lock_guard lock(mutex);
+      return batches;
+    }
   };
 
-  explicit CheckedEngine(std::shared_ptr<Told> told)
+  explicit DoubtfulEngine(std::shared_ptr<Told> told)
       : PlainEngine(kRows, kColumns), told_(std::move(told)) {}
 
   std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits bits, size_t slot_count,
@@ -79,19 +86,28 @@ class CheckedEngine final : public support::PlainEngine {
     size_t depth() const override { return pipeline_->depth(); }
     void put(size_t slot, std::span<const uint8_t> query) override { pipeline_->put(slot, query); }
     void move(size_t from, size_t to) override { pipeline_->move(from, to); }
-    void begin(size_t first, size_t count) override { pipeline_->begin(first, count); }
-    std::span<const uint8_t> finish() override { return pipeline_->finish(); }
-    void set_canary(const Canary& canary, std::chrono::milliseconds) override {
-      told_->canary = &canary;
+    void begin(size_t first, size_t count) override {
+      {
+        const std::lock_guard lock(told_->mutex);
+        told_->batches.push_back(count);
+      }
+      count_ = count;
+      pipeline_->begin(first, count);
     }
-    void check() override {
-      told_->checks.happen();
-      if (told_->failing) throw DeviceLostError("the test's canary is wrong");
+    std::span<const uint8_t> finish() override {
+      const auto responses = pipeline_->finish();
+      responses_.assign(responses.begin(), responses.end());
+      const size_t wrong = told_->wrong_size;
+      if (wrong == count_ || wrong == Told::kAll) responses_.back() ^= 1;
+      told_->batch.happen();
+      return responses_;
     }
 
    private:
     const std::unique_ptr<AnswerPipeline> pipeline_;
     const std::shared_ptr<Told> told_;
+    size_t count_ = 0;
+    std::vector<uint8_t> responses_;
   };
 
   const std::shared_ptr<Told> told_;
@@ -111,55 +127,87 @@ struct FailureObserver final : BatchObserver {
 
 class EngineCheckTest : public ::testing::Test {
  protected:
+  EngineCheckTest() {
+    for (const uint64_t seed : {1, 2}) {
+      const auto bytes = [](const std::string& text) {
+        return std::vector<uint8_t>(text.begin(), text.end());
+      };
+      canary_.exchanges[seed - 1] = {bytes(pack(random_query(seed), kQueryBits)),
+                                     bytes(expected_response(random_query(seed)))};
+    }
+  }
+
   std::unique_ptr<BatchScheduler> scheduler(std::chrono::milliseconds check_interval,
                                             const Canary* canary) {
     return std::make_unique<BatchScheduler>(
         *database_.engine, database_.manifest.layout,
-        BatchLimits{.batch_max = 4, .queue_max = 8, .check_interval = check_interval}, &observer_,
+        BatchLimits{.batch_max = 6, .queue_max = 8, .check_interval = check_interval}, &observer_,
         std::vector<SharedPackingTable>{}, canary);
   }
+  std::string ask(BatchScheduler& scheduler, uint64_t seed) {
+    return ask_and_wait(scheduler, bytes_in(pack(random_query(seed), kQueryBits)));
+  }
 
-  const std::shared_ptr<CheckedEngine::Told> told_ = std::make_shared<CheckedEngine::Told>();
+  const std::shared_ptr<DoubtfulEngine::Told> told_ = std::make_shared<DoubtfulEngine::Told>();
   const LoadedDatabase database_ =
-      server_testing::tiny_database(std::make_unique<CheckedEngine>(told_));
-  const Canary canary_{};
+      server_testing::tiny_database(std::make_unique<DoubtfulEngine>(told_));
+  Canary canary_;
   FailureObserver observer_;
 };
 
-TEST_F(EngineCheckTest, IsMadeBeforeAnythingIsAnswered) {
-  {
-    const auto scheduler = this->scheduler(std::chrono::hours(1), &canary_);
-    EXPECT_EQ(told_->canary.load(), &canary_);
-    ask_and_wait(*scheduler, bytes_in(pack(random_query(1), kQueryBits)));
-    EXPECT_EQ(told_->checks.count(), 1u);
-  }
+TEST_F(EngineCheckTest, IsMadeInBatchesOfAllSizesBeforeAnythingIsAnswered) {
+  const auto scheduler = this->scheduler(std::chrono::hours(1), &canary_);
+  const std::vector<size_t> sizes = {1, 2, 3, 4, 6};
+  EXPECT_EQ(told_->sizes(), sizes);
+  EXPECT_EQ(ask(*scheduler, 7), expected_response(random_query(7)));
+  EXPECT_EQ(told_->sizes().size(), sizes.size() + 1);
 }
 
-// No scheduler is made for an engine that is wrong.
+// No scheduler is made for an engine that is wrong, in whichever size.
 TEST_F(EngineCheckTest, ThatFailsAtFirstRefusesTheEngine) {
-  told_->failing = true;
-  EXPECT_THROW(scheduler(std::chrono::hours(1), &canary_), DeviceLostError);
-  EXPECT_EQ(told_->checks.count(), 1u);
+  for (const size_t size : {1, 2, 3, 4, 6}) {
+    told_->wrong_size = size;
+    EXPECT_THROW(scheduler(std::chrono::hours(1), &canary_), DeviceLostError);
+    EXPECT_EQ(told_->sizes().back(), size);
+  }
 }
 
 TEST_F(EngineCheckTest, IsMadeAgainAndAgainWhileNobodyAsks) {
   const auto scheduler = this->scheduler(std::chrono::milliseconds(1), &canary_);
-  told_->checks.wait_for(5);
-  EXPECT_EQ(ask_and_wait(*scheduler, bytes_in(pack(random_query(1), kQueryBits))),
-            expected_response(random_query(1)));
-  told_->failing = true;
+  told_->batch.wait_for(5 + 5 + 1);  // two rounds of all sizes
+  EXPECT_EQ(ask(*scheduler, 7), expected_response(random_query(7)));
+  told_->wrong_size = DoubtfulEngine::Told::kAll;
   observer_.failures.wait_for(1);
   EXPECT_TRUE(observer_.lost);
-  told_->failing = false;
+  EXPECT_THROW(ask(*scheduler, 7), SchedulerStopped);
   scheduler->stop();
+  EXPECT_EQ(observer_.failures.count(), 1u);
+}
+
+// However many queries wait: between two batches.
+TEST_F(EngineCheckTest, IsMadeWhileQueriesNeverEnd) {
+  const auto scheduler = this->scheduler(std::chrono::milliseconds(1), &canary_);
+  std::atomic<bool> is_over = false;
+  std::thread client([&] {
+    for (uint64_t seed = 0; !is_over; ++seed) {
+      try {
+        ask(*scheduler, seed);
+      } catch (const std::exception&) {
+        return;  // of an engine that was found wrong
+      }
+    }
+  });
+  told_->wrong_size = 3;  // no client's batch has this size
+  observer_.failures.wait_for(1);
+  EXPECT_TRUE(observer_.lost);
+  is_over = true;
+  client.join();
 }
 
 TEST_F(EngineCheckTest, IsNotMadeWithoutACanary) {
   const auto scheduler = this->scheduler(std::chrono::milliseconds(0), nullptr);
-  for (uint64_t seed = 0; seed < 20; ++seed) {
-    ask_and_wait(*scheduler, bytes_in(pack(random_query(seed), kQueryBits)));
-  }
-  EXPECT_EQ(told_->checks.count(), 0u);
+  for (uint64_t seed = 0; seed < 20; ++seed) ask(*scheduler, seed);
+  EXPECT_EQ(told_->sizes(), std::vector<size_t>(20, 1));
 }
 
 // Those in the engine and those that wait: all are told, and the engine's late answer is dropped.
@@ -168,9 +216,7 @@ TEST(AbandonedScheduler, FailsAllWhoWait) {
   const LoadedDatabase database =
       server_testing::tiny_database(std::make_unique<TestEngine>(control));
   BatchScheduler scheduler(*database.engine, database.manifest.layout, {4, 8});
-  EXPECT_EQ(scheduler.busy_since(), std::nullopt);
   const std::string query = pack(random_query(3), kQueryBits);
-  const auto before = BatchScheduler::Clock::now();
   control->hold();
   std::vector<std::shared_ptr<PendingAnswer>> answers;
   Events done;
@@ -182,8 +228,6 @@ TEST(AbandonedScheduler, FailsAllWhoWait) {
   control->wait_for_batches(1);
   ask(query + query);
   ask(query);
-  ASSERT_TRUE(scheduler.busy_since());
-  EXPECT_GE(*scheduler.busy_since(), before);
   scheduler.abandon();
   done.wait_for(3);
   for (const auto& answer : answers) {
@@ -194,156 +238,6 @@ TEST(AbandonedScheduler, FailsAllWhoWait) {
   control->release();
   scheduler.stop();
   EXPECT_EQ(done.count(), 3u) << "each once";
-}
-
-// A clock that a test moves.
-class ManualClock {
- public:
-  void set(std::chrono::seconds ahead) { offset_ = ahead.count(); }
-  WatchdogOptions options() {
-    return {.look_every = std::chrono::milliseconds(1), .clock = [this] {
-              return std::chrono::steady_clock::now() + std::chrono::seconds(offset_.load());
-            }};
-  }
-
- private:
-  std::atomic<int64_t> offset_ = 0;
-};
-
-TEST(EngineWatchdog, TellsOnceOfAnEngineThatHangs) {
-  const auto control = std::make_shared<TestEngine::Control>();
-  const auto epoch = server_testing::tiny_epoch(control);
-  const ServedEpochs epochs(epoch);
-  ManualClock clock;
-  const auto calls = std::make_shared<DeviceCalls>();
-  Events looks, hangs;
-  const EngineWatchdog watchdog(
-      calls, &epochs, clock.options(), [&] { looks.happen(); }, [&] { hangs.happen(); });
-  // However late it is, an engine that is idle does not hang.
-  clock.set(std::chrono::hours(1));
-  looks.wait_for(looks.count() + 2);
-  clock.set(std::chrono::seconds(0));
-  looks.wait_for(looks.count() + 2);
-  control->hold();
-  auto answer = ask_later(epoch->scheduler(), bytes_in(pack(random_query(1), kQueryBits)));
-  control->wait_for_batches(1);
-  looks.wait_for(looks.count() + 2);
-  clock.set(std::chrono::seconds(20));
-  looks.wait_for(looks.count() + 2);
-  EXPECT_EQ(hangs.count(), 0u);
-  clock.set(std::chrono::seconds(31));
-  hangs.wait_for(1);
-  control->release();
-  EXPECT_EQ(answer.get(), expected_response(random_query(1)));
-  EXPECT_EQ(hangs.count(), 1u);
-}
-
-// An epoch whose grace has ended stays where the watchdog sees it as long as its engine is busy,
-// and no thread waits for it.
-TEST(EngineWatchdog, SeesTheEngineOfAnEpochThatLeaves) {
-  const auto control = std::make_shared<TestEngine::Control>();
-  auto old = server_testing::tiny_epoch(control);
-  BatchScheduler& scheduler = old->scheduler();
-  ServedEpochs epochs(std::move(old));
-  control->hold();
-  auto answer = ask_later(scheduler, bytes_in(pack(random_query(1), kQueryBits)));
-  control->wait_for_batches(1);
-  const auto now = ServedEpochs::Clock::now();
-  epochs.replace(server_testing::tiny_epoch(std::make_shared<TestEngine::Control>()), now);
-  EXPECT_EQ(epochs.retire(now), 0u);
-  ManualClock clock;
-  const auto calls = std::make_shared<DeviceCalls>();
-  Events hangs;
-  {
-    const EngineWatchdog watchdog(
-        calls, &epochs, clock.options(), [] {}, [&] { hangs.happen(); });
-    clock.set(std::chrono::seconds(31));
-    hangs.wait_for(1);
-  }
-  control->release();
-  EXPECT_EQ(answer.get(), expected_response(random_query(1)));
-  EXPECT_EQ(epochs.retire(now), 1u);
-}
-
-TEST(EngineWatchdog, LeavesAProcessorAllTheTimeItTakes) {
-  const auto control = std::make_shared<TestEngine::Control>();
-  const auto epoch = server_testing::tiny_epoch(control);
-  const ServedEpochs epochs(epoch);
-  ManualClock clock;
-  const auto calls = std::make_shared<DeviceCalls>();
-  Events looks, hangs;
-  WatchdogOptions options = clock.options();
-  options.judges_batches = false;
-  const EngineWatchdog watchdog(
-      calls, &epochs, options, [&] { looks.happen(); }, [&] { hangs.happen(); });
-  control->hold();
-  auto answer = ask_later(epoch->scheduler(), bytes_in(pack(random_query(1), kQueryBits)));
-  control->wait_for_batches(1);
-  clock.set(std::chrono::hours(100));
-  looks.wait_for(looks.count() + 2);
-  control->release();
-  EXPECT_EQ(answer.get(), expected_response(random_query(1)));
-  EXPECT_EQ(hangs.count(), 0u);
-}
-
-TEST(EngineWatchdog, TakesAnEngineThatComesBackForAWorkingOne) {
-  const auto control = std::make_shared<TestEngine::Control>();
-  const auto epoch = server_testing::tiny_epoch(control);
-  const ServedEpochs epochs(epoch);
-  ManualClock clock;
-  const auto calls = std::make_shared<DeviceCalls>();
-  Events looks, hangs;
-  const EngineWatchdog watchdog(
-      calls, &epochs, clock.options(), [&] { looks.happen(); }, [&] { hangs.happen(); });
-  for (uint64_t seed = 0; seed < 3; ++seed) {
-    control->hold();
-    auto answer = ask_later(epoch->scheduler(), bytes_in(pack(random_query(seed), kQueryBits)));
-    control->wait_for_batches(seed + 1);
-    clock.set(std::chrono::seconds(20));
-    looks.wait_for(looks.count() + 2);
-    clock.set(std::chrono::seconds(0));
-    looks.wait_for(looks.count() + 2);
-    control->release();
-    answer.get();
-  }
-  EXPECT_EQ(hangs.count(), 0u);
-}
-
-// Whoever makes it, and whether or not anything is served.
-TEST(EngineWatchdog, TellsOfACallOfTheDeviceThatDoesNotReturn) {
-  ManualClock clock;
-  const auto calls = std::make_shared<DeviceCalls>();
-  Events looks, hangs;
-  const EngineWatchdog watchdog(
-      calls, nullptr, clock.options(), [&] { looks.happen(); }, [&] { hangs.happen(); });
-  {
-    const DeviceCalls::Call call(calls, "one that returns");
-    clock.set(std::chrono::seconds(20));
-    looks.wait_for(looks.count() + 2);
-  }
-  clock.set(std::chrono::seconds(100));
-  looks.wait_for(looks.count() + 2);
-  EXPECT_EQ(hangs.count(), 0u);
-  clock.set(std::chrono::seconds(0));
-  const DeviceCalls::Call start(calls, "one that is allowed more", std::chrono::hours(1));
-  looks.wait_for(looks.count() + 2);
-  clock.set(std::chrono::minutes(30));
-  looks.wait_for(looks.count() + 2);
-  EXPECT_EQ(hangs.count(), 0u);
-  clock.set(std::chrono::minutes(61));
-  hangs.wait_for(1);
-}
-
-TEST(EngineWatchdog, TellsOfALateCallAfterAnEarlierOneThatIsAllowedMore) {
-  ManualClock clock;
-  const auto calls = std::make_shared<DeviceCalls>();
-  Events looks, hangs;
-  const EngineWatchdog watchdog(
-      calls, nullptr, clock.options(), [&] { looks.happen(); }, [&] { hangs.happen(); });
-  const DeviceCalls::Call start(calls, "one that is allowed more", std::chrono::hours(2));
-  const DeviceCalls::Call late(calls, "one that hangs");
-  clock.set(std::chrono::seconds(31));
-  hangs.wait_for(1);
 }
 
 }  // namespace

@@ -17,7 +17,6 @@
 #include "host/server/database_server.h"
 #include "src/base/errors.h"
 #include "tests/publish/builder_testing.h"
-#include "tests/server/doubtful_engine.h"
 #include "tests/server/loopback_client.h"
 
 namespace blindfuse::server_testing {
@@ -124,9 +123,7 @@ class Reloader : public ::testing::Test {
           if (before_load_) before_load_();
           on_step();
           if (after_step_) after_step_();
-          LoadedDatabase database = builder_testing::load(root());
-          if (before_serving_) before_serving_(database);
-          return database;
+          return builder_testing::load(root());
         },
         ReloadOptions{.directory = root(),
                       .grace = grace,
@@ -135,7 +132,7 @@ class Reloader : public ::testing::Test {
                           [this](const EpochDownloads& downloads) {
                             return server_->end_downloads(downloads);
                           },
-                      .on_device_lost = [this] { device_lost_.set_value(); },
+                      .on_device_lost = [this](const std::string&) { device_lost_.set_value(); },
                       .clock = std::move(clock)});
     // Otherwise its first look may find what the test does next, half done.
     reloader_->wait_until_idle();
@@ -205,10 +202,9 @@ class Reloader : public ::testing::Test {
   const TemporaryFolder folder_;
   ServerMetrics metrics_;
   std::atomic<int> load_count_ = 0;
-  std::function<void()> before_load_;                    // set before serve()
-  std::function<void()> after_step_;                     // the same
-  std::function<void(LoadedDatabase&)> before_serving_;  // of what is loaded; before request()
-  std::promise<void> device_lost_;                       // says the reloader, once
+  std::function<void()> before_load_;  // set before serve()
+  std::function<void()> after_step_;   // the same
+  std::promise<void> device_lost_;     // says the reloader, once
   ReloaderClock clock_;
   std::unique_ptr<ServedEpochs> epochs_;
   std::unique_ptr<DatabaseServer> server_;
@@ -309,31 +305,6 @@ TEST_F(Reloader, LoadsNothingThatItHas) {
   EXPECT_EQ(load_count_, 0);
   EXPECT_EQ(loads("success"), 0);
   EXPECT_EQ(loads("failure"), 0);
-}
-
-// Whose first query, the server's own, is answered wrong: no client is answered from it.
-TEST_F(Reloader, RefusesAnEpochWhoseFirstCheckFails) {
-  const EpochId first = build(1);
-  serve(kNever);
-  std::atomic<bool> is_wrong = true;
-  before_serving_ = [&](LoadedDatabase& database) {
-    database.canary.emplace();
-    database.engine = std::make_unique<DoubtfulEngine>(std::move(database.engine), is_wrong);
-  };
-  const EpochId second = build(2);
-  reloader_->request();
-  reloader_->wait_until_idle();
-  EXPECT_EQ(loads("failure"), 1);
-  EXPECT_EQ(current(), first);
-  EXPECT_EQ(epochs_->all().size(), 1u);
-  expect_version(1);
-  EXPECT_EQ(device_lost_.get_future().wait_for(std::chrono::seconds(0)),
-            std::future_status::timeout)
-      << "what answers right goes on";
-  is_wrong = false;
-  reloader_->request();
-  wait_for_epoch(second);
-  expect_version(2);
 }
 
 // A build that changes only the signature publishes the same epoch again.

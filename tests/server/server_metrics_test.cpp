@@ -91,31 +91,12 @@ TEST_F(Metrics, AreThereFromTheBeginning) {
   EXPECT_GT(now.at("process_start_time_seconds"), 1.7e9);
 }
 
-TEST_F(Metrics, TellOfChecksAndOfKernelsInQuarantine) {
+TEST_F(Metrics, TellOfADeviceThatIsSetAside) {
   const ServedEpochs epochs(tiny_epoch());
   ServerMetrics metrics;
-  EXPECT_THAT(metrics.text(epochs), Not(HasSubstr("blindfuse_engine_checks_total{")));
-  const auto record = std::make_shared<KernelRecord>();
-  metrics.set_kernel_record(record);
-  record->note_passed("mma", CheckStage::kSelfTest);
-  record->note_passed("mma", CheckStage::kCanary);
-  record->note_passed("dp4a", CheckStage::kCanary);
-  parse(metrics.text(epochs));
-  record->note_passed("dp4a", CheckStage::kCanary);
-  record->note_failed("mma", CheckStage::kCanary, "of the test");
-  const Series now = parse(metrics.text(epochs));
-  const auto checks = [&](const std::string& kernel, const std::string& result,
-                          const std::string& stage) {
-    return now.at("blindfuse_engine_checks_total{kernel=\"" + kernel + "\",result=\"" + result +
-                  "\",stage=\"" + stage + "\"}");
-  };
-  EXPECT_EQ(checks("mma", "passed", "self-test"), 1);
-  EXPECT_EQ(checks("mma", "passed", "canary"), 1);
-  EXPECT_EQ(checks("mma", "failed", "canary"), 1);
-  EXPECT_EQ(checks("dp4a", "passed", "canary"), 2);
-  EXPECT_EQ(checks("dp4a", "failed", "canary"), 0);
-  EXPECT_EQ(now.at("blindfuse_kernel_quarantined{kernel=\"mma\"}"), 1);
-  EXPECT_EQ(now.at("blindfuse_kernel_quarantined{kernel=\"dp4a\"}"), 0);
+  EXPECT_EQ(parse(metrics.text(epochs)).at("blindfuse_gpu_set_aside"), 0);
+  metrics.set_device_set_aside(true);
+  EXPECT_EQ(parse(metrics.text(epochs)).at("blindfuse_gpu_set_aside"), 1);
 }
 
 TEST_F(Metrics, CountRequestsAndTheirBytes) {

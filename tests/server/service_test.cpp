@@ -1,13 +1,14 @@
 #include "host/server/service.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
+#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <future>
 
+#include "host/system/device_fault.h"
 #include "src/base/errors.h"
 #include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"
@@ -33,54 +34,70 @@ std::string wait_for_url(const std::filesystem::path& ready_file, std::future<vo
   return url;
 }
 
-// Its queries get 503, and the service ends with an error rather than serve on without an engine.
-TEST(Service, EndsWhenItsEngineIsLost) {
-  const auto ready =
-      std::filesystem::temp_directory_path() / ("blindfuse-service-" + std::to_string(getpid()));
-  LoadedDatabase database = tiny_database(std::make_unique<LostEngine>());
-  const std::string path = "/v1/epochs/" + database.epoch + "/queries";
-  auto service = std::async(std::launch::async, [&] {
+// The process ends: each runs in a copy of it.
+class ServiceDeathTest : public ::testing::Test {
+ protected:
+  ServiceDeathTest() {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    setenv("STATE_DIRECTORY", folder_.path().c_str(), 0);  // the copy has that of its maker
+  }
+  ~ServiceDeathTest() override { unsetenv("STATE_DIRECTORY"); }
+
+  void serve(LoadedDatabase database, const ServiceOptions& options,
+             EpochReloader::Loader loader = {}) {
     Signals signals;
-    ServiceOptions options;
-    options.ready_file = ready;
+    DeviceEnd end(options.ready_file);
     serve_until_stopped({.database = std::move(database),
                          .socket = http::ListeningSocket({}),
                          .admin_socket = {},
                          .tls = {},
                          .api_keys = {},
-                         .loader = {}},
-                        options, signals);
-  });
-  const std::string url = wait_for_url(ready, service);
-  const HttpResponse response = LoopbackClient(url).ask(
-      post_request(path, "application/octet-stream", pack(random_query(1), kQueryBits)));
-  EXPECT_EQ(response.status, 503);
-  EXPECT_EQ(response.problem(), "engine-failed");
-  EXPECT_THROW(service.get(), DeviceLostError);
-  EXPECT_FALSE(std::filesystem::exists(ready));
+                         .loader = std::move(loader)},
+                        options, signals, end);
+  }
+
+  // Of the test, also in a copy of it.
+  static std::filesystem::path state() { return getenv("STATE_DIRECTORY"); }
+
+  const builder_testing::TemporaryFolder folder_;
+};
+
+// A query makes the service end with an error rather than serve on without an engine.
+TEST_F(ServiceDeathTest, EndsWhenItsEngineIsLost) {
+  EXPECT_EXIT(
+      {
+        LoadedDatabase database = tiny_database(std::make_unique<LostEngine>());
+        const std::string path = "/v1/epochs/" + database.epoch + "/queries";
+        ServiceOptions options;
+        options.ready_file = state() / "ready";
+        auto service = std::async(std::launch::async, [&] { serve(std::move(database), options); });
+        const std::string url = wait_for_url(options.ready_file, service);
+        LoopbackClient client(url);
+        client.send(
+            post_request(path, "application/octet-stream", pack(random_query(1), kQueryBits)));
+        service.wait();
+      },
+      testing::ExitedWithCode(1), "");
+  EXPECT_FALSE(std::filesystem::exists(state() / "ready"));
+  EXPECT_NE(read_device_fault().value_or("").find("cudaErrorX"), std::string::npos);
 }
 
 // What is served is on the same device: nothing waits until a query finds out.
-TEST(Service, EndsWhenTheDeviceIsLostWhileAnEpochLoads) {
-  const builder_testing::TemporaryFolder folder;
+TEST_F(ServiceDeathTest, EndsWhenTheDeviceIsLostWhileAnEpochLoads) {
   // Another epoch than the one that is served, which the reloader's first look finds.
-  builder_testing::build({{"key", "value"}}, folder / "db", {});
-  auto service = std::async(std::launch::async, [&] {
-    Signals signals;
-    ServiceOptions options;
-    options.reload.directory = folder / "db";
-    serve_until_stopped(
-        {.database = tiny_database(support::PlainEngine::make(kRows, kColumns)),
-         .socket = http::ListeningSocket({}),
-         .admin_socket = {},
-         .tls = {},
-         .api_keys = {},
-         .loader = [](const LoadedDatabase&, const std::function<void()>&) -> LoadedDatabase {
-           throw DeviceLostError("cuda/file.cpp:12: cudaCall() failed: cudaErrorX");
-         }},
-        options, signals);
-  });
-  EXPECT_THROW(service.get(), DeviceLostError);
+  builder_testing::build({{"key", "value"}}, folder_ / "db", {});
+  EXPECT_EXIT(
+      {
+        ServiceOptions options;
+        options.reload.directory = folder_ / "db";
+        serve(tiny_database(support::PlainEngine::make(kRows, kColumns)), options,
+              [](const LoadedDatabase&, const std::function<void()>&) -> LoadedDatabase {
+                throw DeviceLostError("cuda/file.cpp:12: cudaCall() failed: cudaErrorX");
+              });
+      },
+      testing::ExitedWithCode(1), "");
+  EXPECT_NE(read_device_fault().value_or("").find("while a new epoch was loaded: "),
+            std::string::npos);
 }
 
 }  // namespace

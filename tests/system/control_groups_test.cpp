@@ -1,6 +1,6 @@
 // Control groups by the kernel's documents (Documentation/admin-guide/cgroup-v2.rst and
 // cgroup-v1/memory.rst, proc(5)), in folders that look like theirs.
-#include "host/system/control_groups.h"
+#include "host/system/limits.h"
 
 #include <gtest/gtest.h>
 

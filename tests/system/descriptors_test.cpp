@@ -1,4 +1,4 @@
-#include "host/system/descriptors.h"
+#include "host/system/limits.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -115,16 +115,6 @@ struct ProductArgs {
 // column c in row r, modulo 2^32.
 using ScanArgs = ProductArgs<uint32_t>;
 
-// products[q * product_pitch + c] += query q's four sums for column c; limb row n has
-// sums[n * sum_pitch + c].
-struct CombineArgs {
-  const int32_t* sums;
-  uint64_t sum_pitch;
-  uint32_t column_count;
-  uint32_t* products;
-  uint64_t product_pitch;
-};
-
 // vector[r] += sum over the columns c of weights[c] times the byte of column c in row r, modulo
 // 2^32, for all rows r below column_pitch.
 struct WeighColumnsArgs {

@@ -89,11 +89,6 @@ class SecondLevelPipeline final : public AnswerPipeline {
     return responses_;
   }
 
-  void set_canary(const Canary& canary, std::chrono::milliseconds interval) override {
-    first_->set_canary(canary, interval);
-  }
-  void check() override { first_->check(); }
-
  private:
   struct Begun {
     size_t first;

@@ -15,8 +15,8 @@
 #include <cstring>
 #include <memory>
 
-#include "src/base/ascii.h"
 #include "src/base/errors.h"
+#include "src/base/utf8.h"
 
 namespace blindfuse::http {
 namespace {

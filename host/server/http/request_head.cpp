@@ -10,8 +10,8 @@
 #include <limits>
 
 #include "host/server/http/response.h"
-#include "src/base/ascii.h"
 #include "src/base/hex.h"
+#include "src/base/utf8.h"
 
 namespace blindfuse::http {
 namespace {

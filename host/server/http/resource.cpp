@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "src/base/ascii.h"
+#include "src/base/utf8.h"
 
 namespace blindfuse::http {
 namespace {

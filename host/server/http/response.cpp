@@ -3,7 +3,7 @@
 #include <array>
 #include <boost/beast/http/status.hpp>
 
-#include "src/base/ascii.h"
+#include "src/base/utf8.h"
 
 namespace blindfuse::http {
 

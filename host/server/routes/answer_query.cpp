@@ -9,8 +9,8 @@
 #include "host/server/routes/problem.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/ring/packing_keys.h"
-#include "src/base/ascii.h"
 #include "src/base/errors.h"
+#include "src/base/utf8.h"
 
 namespace blindfuse {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "host/server/http/resource.h"
 #include "host/server/routes/problem.h"
-#include "src/base/ascii.h"
 #include "src/base/hex.h"
+#include "src/base/utf8.h"
 #include "src/protocol/sha256.h"
 
 namespace blindfuse {

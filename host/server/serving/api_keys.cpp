@@ -7,9 +7,9 @@
 #include <sstream>
 #include <utility>
 
-#include "src/base/ascii.h"
 #include "src/base/errors.h"
 #include "src/base/hex.h"
+#include "src/base/utf8.h"
 #include "src/system/file.h"
 
 namespace blindfuse {

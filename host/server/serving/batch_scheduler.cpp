@@ -39,7 +39,7 @@ BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const Batch
                                BatchObserver* observer,
                                const std::vector<SharedPackingTable>& tables, const Canary* canary,
                                const ring::PublicPolynomials* polynomials)
-    : layout_(layout), limits_(limits), observer_(observer), has_canary_(canary != nullptr) {
+    : layout_(layout), limits_(limits), observer_(observer), canary_(canary) {
   invariant(limits.batch_max >= 1 && limits.queue_max >= 1, "batches and the queue have room");
   // A full queue next to full batches in the engine.
   slots_.resize(limits.queue_max + AnswerPipeline::kDepthMax * limits.batch_max);
@@ -49,12 +49,11 @@ BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const Batch
   sorted_.expired.reserve(slots_.size());
   turns_.reserve(slots_.size());
   done_.reserve(limits.batch_max);
-  // One more, through which two exchange their queries.
-  pipeline_ = make_pipeline(engine, layout, limits, slots_.size() + 1, tables, polynomials);
-  if (has_canary_) {
-    pipeline_->set_canary(*canary, limits.check_interval);
-    pipeline_->check();
-  }
+  // One more, through which two exchange their queries, and those of the canaries.
+  const size_t canary_slots = canary == nullptr ? 0 : limits.batch_max + 1;
+  pipeline_ =
+      make_pipeline(engine, layout, limits, slots_.size() + 1 + canary_slots, tables, polynomials);
+  if (canary != nullptr) check_first();
   worker_ = start_thread([this] { work(); });
 }
 
@@ -201,11 +200,6 @@ size_t BatchScheduler::claim_slots(const std::shared_ptr<PendingAnswer>& answer,
   return first;
 }
 
-std::optional<BatchScheduler::Clock::time_point> BatchScheduler::busy_since() const {
-  const std::lock_guard lock(mutex_);
-  return busy_since_;
-}
-
 void BatchScheduler::abandon() {
   std::vector<std::shared_ptr<PendingAnswer>> answers;
   {
@@ -222,8 +216,16 @@ void BatchScheduler::abandon() {
 void BatchScheduler::work() {
   std::unique_lock lock(mutex_);
   while (!abandoned_) {
+    if (is_check_due()) {
+      if (batches_.empty()) {
+        check_engine(lock);
+      } else {
+        finish_batch(lock);
+      }
+      continue;
+    }
     if (batches_.empty()) {
-      await_work(lock);
+      if (!await_work(lock)) continue;
       if (abandoned_ || next_batch().slot_count == 0) return;
     }
     // Next to another batch only a full one begins: whoever waits for that one's end will not be
@@ -238,27 +240,65 @@ void BatchScheduler::work() {
   }
 }
 
-// Returns when there is a batch to begin, or when there will be none any more.
-void BatchScheduler::await_work(std::unique_lock<std::mutex>& lock) {
+// Returns true when there is a batch to begin, or when there will be none any more, and false when
+// a check is due.
+bool BatchScheduler::await_work(std::unique_lock<std::mutex>& lock) {
   const auto is_over = [this] {
     return next_batch().slot_count > 0 || (stopping_ && (claimed_ == 0 || abandoned_));
   };
-  if (!has_canary_) return changed_.wait(lock, is_over);
-  while (!changed_.wait_for(lock, limits_.check_interval, is_over)) check_engine(lock);
+  if (canary_ != nullptr) return changed_.wait_until(lock, next_check_, is_over);
+  changed_.wait(lock, is_over);
+  return true;
+}
+
+// Of all sizes, so that each kernel has its turn.
+void BatchScheduler::check_first() {
+  const size_t first = slots_.size() + 1;
+  for (size_t i = 0; i <= limits_.batch_max; ++i) {
+    pipeline_->put(first + i, canary_->exchanges[i % 2].query);
+  }
+  do {
+    answer_canaries();
+  } while (check_size_ > 1);
+  next_check_ = Clock::now() + limits_.check_interval;
 }
 
 // While no batch has begun.
 void BatchScheduler::check_engine(std::unique_lock<std::mutex>& lock) {
-  busy_since_ = Clock::now();
   lock.unlock();
   try {
-    pipeline_->check();
+    answer_canaries();
   } catch (const std::exception& error) {
-    log_error("the engine failed in a check: {}", error.what());
-    if (observer_ != nullptr) observer_->on_failure(error);
+    report_failure(error, "a check");
   }
+  next_check_ = Clock::now() + limits_.check_interval;
   lock.lock();
-  busy_since_.reset();
+}
+
+// A batch of both exchanges in turn. Each lane of the pipeline begins with the one with which it
+// did not begin before: a response that is left from then is wrong.
+void BatchScheduler::answer_canaries() {
+  const size_t count = check_size_;
+  const size_t offset = check_count_++ / AnswerPipeline::kDepthMax % 2;
+  pipeline_->begin(slots_.size() + 1 + offset, count);
+  const std::span<const uint8_t> responses = pipeline_->finish();
+  const size_t each = layout_.response_bytes();
+  for (size_t i = 0; i < count; ++i) {
+    if (std::ranges::equal(responses.subspan(i * each, each),
+                           canary_->exchanges[(offset + i) % 2].response)) {
+      continue;
+    }
+    const std::string kernels = layout_.mode() == Mode::kPacked ? "packing" : "rounding";
+    pipeline_->lose_device(
+        "the kernels of " + kernels + " are wrong: the response to the server's own query " +
+        std::to_string(i) + " in a batch of " + std::to_string(count) + " with the matrix of " +
+        std::to_string(layout_.row_count) + " rows and " + std::to_string(layout_.column_count()) +
+        " columns is not the host's, and its products are right");
+  }
+  // Kernels have a tile for each of the first sizes, and for powers of two.
+  check_size_ = count < 4 ? count + 1 : 2 * count;
+  if (count == limits_.batch_max) check_size_ = 1;
+  check_size_ = std::min(check_size_, limits_.batch_max);
 }
 
 // They must be neighbours in memory, so a batch ends where the ring does.
@@ -334,7 +374,6 @@ void BatchScheduler::begin_batch(std::unique_lock<std::mutex>& lock, size_t slot
   take_turns(slot_count);
   sort_out(batch);
   running_ += slot_count;
-  if (batches_.size() == 1) busy_since_ = batch.begun_at;
   lock.unlock();
   for (const auto& answer : sorted_.expired) answer->finish(PendingAnswer::Outcome::kExpired);
   sorted_.expired.clear();
@@ -343,7 +382,7 @@ void BatchScheduler::begin_batch(std::unique_lock<std::mutex>& lock, size_t slot
     if (batch.query_count > 0) pipeline_->begin(first, batch.query_count);
   } catch (const std::exception& error) {
     batch.failed = true;
-    report_failure(error, batch.query_count);
+    report_failure(error, "a batch of " + std::to_string(batch.query_count));
   }
   lock.lock();
 }
@@ -357,7 +396,7 @@ void BatchScheduler::finish_batch(std::unique_lock<std::mutex>& lock) {
       hand_out(pipeline_->finish(), batch.query_count);
     } catch (const std::exception& error) {
       batch.failed = true;
-      report_failure(error, batch.query_count);
+      report_failure(error, "a batch of " + std::to_string(batch.query_count));
     }
   }
   if (observer_ != nullptr && batch.query_count > 0) {
@@ -378,9 +417,6 @@ void BatchScheduler::finish_batch(std::unique_lock<std::mutex>& lock) {
   // Starting over when nothing waits keeps a quiet server in the same few slots.
   head_ = claimed_ == 0 ? 0 : slot_after(head_, batch.slot_count);
   batches_.erase(batches_.begin());
-  // The next one was waiting for this one's end.
-  busy_since_.reset();
-  if (!batches_.empty()) busy_since_ = Clock::now();
   lock.unlock();
   for (const auto& answer : done_) {
     answer->finish(answer->failed_ ? PendingAnswer::Outcome::kEngineFailed
@@ -400,9 +436,11 @@ void BatchScheduler::hand_out(std::span<const uint8_t> responses, size_t count) 
   }
 }
 
-void BatchScheduler::report_failure(const std::exception& error, size_t count) const {
-  log_error("the engine failed in a batch of {}: {}", count, error.what());
+// The observer logs what it ends the process for.
+void BatchScheduler::report_failure(const std::exception& error, const std::string& where) {
+  if (dynamic_cast<const DeviceLostError*>(&error) != nullptr) abandon();
   if (observer_ != nullptr) observer_->on_failure(error);
+  log_error("the engine failed in {}: {}", where, error.what());
 }
 
 }  // namespace blindfuse

@@ -40,8 +40,7 @@ namespace blindfuse {
 struct BatchLimits {
   size_t batch_max = 32;  // queries in one product, at least 1
   size_t queue_max = 64;  // queries waiting next to those in the engine, at least 1
-  // The longest time without a canary that shows that the engine computes right, if the engine has
-  // one.
+  // How often the engine answers a canary, if it has one.
   std::chrono::milliseconds check_interval{10'000};
   uint64_t client_queries_per_minute_max = 0;  // the quota of each client; 0: none
   // The most clients whose quotas are remembered. Beyond that, all quotas begin again: a client
@@ -185,10 +184,12 @@ class BatchScheduler {
   // batch_max + 1) times the room of a query in the engine's memory (src/engine/engine.h). The
   // observer, if any, outlives the scheduler. tables: those of every pack, if responses are packed.
   // polynomials: those of the database, where responses have a second level.
-  // canary: that of an engine whose kernels are checked. It is computed here, then with batches and
-  // between them, and outlives the scheduler. The observer is told of later failures. Throws
-  // ResourceError if there is no such room, and the errors of AnswerPipeline::check(): the engine
-  // of every scheduler has answered right.
+  // canary: that of an engine on a device, complete. It outlives the scheduler. The engine answers
+  // it here in batches of all sizes, and then every check_interval in a batch of the next size.
+  // Throws ResourceError if there is no such room, and DeviceLostError if a response is wrong.
+  //
+  // If the engine throws DeviceLostError later, or answers the canary wrong, this has the effect of
+  // abandon(), and the observer is told.
   BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits,
                  BatchObserver* observer = nullptr,
                  const std::vector<SharedPackingTable>& tables = {}, const Canary* canary = nullptr,
@@ -219,12 +220,8 @@ class BatchScheduler {
   // Refuses new queries, answers all that wait, and ends the worker.
   void stop();
 
-  // The time since which the engine has been busy with the oldest of its batches, or with a check.
-  // Nothing while it is idle.
-  std::optional<Clock::time_point> busy_since() const;
-  // For an engine that hangs: refuses new queries, and fails all that wait and all in the engine,
-  // which the worker does not touch again. The worker is not joined, and the process must end
-  // without destroying this.
+  // For an engine that hangs or is wrong: refuses new queries, and fails all that wait and all in
+  // the engine, which the worker does not touch again. Any thread.
   void abandon();
 
   // The number of clients in memory: those with queries in the queue or a quota in use, and some
@@ -265,8 +262,11 @@ class BatchScheduler {
   void mark_filled(size_t slot);
   size_t slot_after(size_t slot, size_t count) const { return (slot + count) % slots_.size(); }
   void work();
-  void await_work(std::unique_lock<std::mutex>& lock);
+  bool await_work(std::unique_lock<std::mutex>& lock);
+  void check_first();
   void check_engine(std::unique_lock<std::mutex>& lock);
+  void answer_canaries();
+  bool is_check_due() const { return canary_ != nullptr && Clock::now() >= next_check_; }
   // The slots that could go to the engine now, after those that it has, and the number of them with
   // queries that are wanted.
   struct Next {
@@ -284,12 +284,12 @@ class BatchScheduler {
   void begin_batch(std::unique_lock<std::mutex>& lock, size_t slot_count);
   void finish_batch(std::unique_lock<std::mutex>& lock);
   void hand_out(std::span<const uint8_t> responses, size_t count) const;
-  void report_failure(const std::exception& error, size_t count) const;
+  void report_failure(const std::exception& error, const std::string& where);
 
   const Layout layout_;
   const BatchLimits limits_;
   BatchObserver* const observer_;
-  const bool has_canary_;
+  const Canary* const canary_;  // or none
   std::unique_ptr<AnswerPipeline> pipeline_;
 
   mutable std::mutex mutex_;
@@ -302,12 +302,14 @@ class BatchScheduler {
   Clients clients_;
   bool stopping_ = false;
   bool abandoned_ = false;
-  std::optional<Clock::time_point> busy_since_;
 
   // The worker uses these vectors, and an exception in it would not be caught if memory ran out. So
   // their room is allocated beforehand.
-  std::vector<Batch> batches_;                        // in the engine, the oldest first
-  Clock::time_point last_end_ = {};                   // of a batch
+  std::vector<Batch> batches_;       // in the engine, the oldest first
+  Clock::time_point last_end_ = {};  // of a batch
+  Clock::time_point next_check_ = {};
+  size_t check_size_ = 1;  // queries in the next check
+  size_t check_count_ = 0;
   Sorted sorted_;                                     // of the batch that begins
   std::vector<size_t> turns_;                         // the queries that may be in it
   std::vector<std::shared_ptr<PendingAnswer>> done_;  // with the batch that ends

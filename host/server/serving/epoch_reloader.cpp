@@ -189,8 +189,7 @@ void EpochReloader::load() {
   } catch (const Stopped&) {
   } catch (const DeviceLostError& error) {
     metrics_.on_epoch_load(false);
-    log_error("the engine's device failed while the new epoch was loaded: {}", error.what());
-    options_.on_device_lost();
+    options_.on_device_lost(std::string("while a new epoch was loaded: ") + error.what());
   } catch (const InputError& error) {
     metrics_.on_epoch_load(false);
     log_error("the new epoch is refused, and the one before goes on: {}", error.what());

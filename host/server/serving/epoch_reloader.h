@@ -30,7 +30,7 @@ struct ReloadOptions {
   };
   // The device failed for good while an epoch was loaded. The epochs in service are on it, too.
   // Called by the reloader's thread.
-  std::function<void()> on_device_lost = [] {};
+  std::function<void(const std::string& what)> on_device_lost = [](const std::string&) {};
   Clock clock = std::chrono::steady_clock::now;
 };
 

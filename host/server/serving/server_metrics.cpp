@@ -8,6 +8,7 @@
 #include <fstream>
 #include <utility>
 
+#include "src/base/errors.h"
 #include "src/program/program.h"
 
 namespace blindfuse {
@@ -137,6 +138,10 @@ ServerMetrics::ServerMetrics()
           counter("blindfuse_engine_failures_total",
                   "Batches, and checks while there are none, in which the engine failed.")
               .Add({})),
+      device_set_aside_(gauge("blindfuse_gpu_set_aside",
+                              "1 if the processor computes because an earlier process left a file "
+                              "about a fault of the GPU; otherwise 0.")
+                            .Add({})),
       epoch_loads_(counter("blindfuse_epoch_loads_total",
                            "Epochs that were loaded, or refused, while serving.")) {
   // There from the beginning, at 0: a counter that appears with its first event hides it from
@@ -187,7 +192,9 @@ void ServerMetrics::on_batch(size_t query_count, std::chrono::duration<double> t
 
 void ServerMetrics::on_failure(const std::exception& error) {
   engine_failures_.Increment();
-  if (on_failure_) on_failure_(error);
+  if (on_device_lost_ && dynamic_cast<const DeviceLostError*>(&error) != nullptr) {
+    on_device_lost_(error.what());
+  }
 }
 
 void ServerMetrics::set_http_state() {
@@ -259,27 +266,6 @@ void ServerMetrics::set_epochs(const ServedEpochs& epochs) {
   epoch_now_ = database.epoch;
 }
 
-void ServerMetrics::set_kernels() {
-  if (!kernel_record_) return;
-  auto& checks = counter("blindfuse_engine_checks_total",
-                         "Comparisons of what a kernel of the GPU computed with what the host "
-                         "computed, by kernel, stage (self-test, matrix, canary, product) and "
-                         "result.");
-  auto& quarantined = gauge("blindfuse_kernel_quarantined",
-                            "1 for a kernel of the GPU that failed a check, and is not used any "
-                            "more; 0 for one that passed all.");
-  for (const KernelRecord::Count& count : kernel_record_->counts()) {
-    const auto check = [&](const char* result) -> prometheus::Counter& {
-      return checks.Add({{"kernel", count.kernel},
-                         {"stage", std::string(name_of(count.stage))},
-                         {"result", result}});
-    };
-    raise_to(check("passed"), count.passed);
-    raise_to(check("failed"), count.failed);
-    set(quarantined.Add({{"kernel", count.kernel}}), kernel_record_->is_fit(count.kernel) ? 0 : 1);
-  }
-}
-
 void ServerMetrics::set_process() {
   if (certificate_expires_at_) {
     set(gauge("blindfuse_certificate_expiry_time_seconds",
@@ -304,7 +290,6 @@ std::string ServerMetrics::text(const ServedEpochs& epochs) {
   const std::lock_guard lock(text_mutex_);
   set_http_state();
   set_epochs(epochs);
-  set_kernels();
   set_process();
   return prometheus::TextSerializer().Serialize(registry_.Collect());
 }

@@ -21,7 +21,6 @@
 #include "host/server/http/server.h"
 #include "host/server/serving/batch_scheduler.h"
 #include "host/server/serving/serving_epoch.h"
-#include "src/engine/kernel_record.h"
 
 namespace blindfuse {
 
@@ -63,11 +62,12 @@ class ServerMetrics final : public BatchObserver {
   void on_batch(size_t query_count, std::chrono::duration<double> time) override;
   void on_failure(const std::exception& error) override;
 
-  // Called on the scheduler's thread with the engine's exception if a batch failed. Set before
-  // anything is served.
-  void set_failure_callback(std::function<void(const std::exception&)> callback) {
-    on_failure_ = std::move(callback);
+  // Called on the scheduler's thread if the engine's device is lost. Set before anything is served.
+  void set_device_lost_callback(std::function<void(const std::string& what)> callback) {
+    on_device_lost_ = std::move(callback);
   }
+  // Whether the CPU computes because of the file of a device's fault.
+  void set_device_set_aside(bool is_set_aside) { device_set_aside_.Set(is_set_aside ? 1 : 0); }
 
   // Called at every text(); nullptr: there is none.
   void set_http(std::function<HttpState()> ask);
@@ -78,19 +78,12 @@ class ServerMetrics final : public BatchObserver {
     certificate_expires_at_ = std::move(expires_at);
   }
 
-  // The record of the kernels of the device that answers. Null if they are not checked. Set before
-  // anything is served.
-  void set_kernel_record(std::shared_ptr<const KernelRecord> record) {
-    kernel_record_ = std::move(record);
-  }
-
   // Everything in Prometheus's text format.
   std::string text(const ServedEpochs& epochs);
 
  private:
   void set_http_state();
   void set_epochs(const ServedEpochs& epochs);
-  void set_kernels();
   void set_process();
 
   // A metric of this name, which is made at the first call.
@@ -110,15 +103,15 @@ class ServerMetrics final : public BatchObserver {
   prometheus::Histogram& batch_queries_;
   prometheus::Histogram& batch_seconds_;
   prometheus::Counter& engine_failures_;
+  prometheus::Gauge& device_set_aside_;
   prometheus::Family<prometheus::Counter>& epoch_loads_;
 
   std::mutex text_mutex_;  // one reader at a time
   prometheus::Gauge* epoch_info_ = nullptr;
   std::string epoch_now_;
-  std::function<void(const std::exception&)> on_failure_;
+  std::function<void(const std::string&)> on_device_lost_;
   std::function<HttpState()> ask_http_;
   std::function<std::time_t()> certificate_expires_at_;
-  std::shared_ptr<const KernelRecord> kernel_record_;
 };
 
 }  // namespace blindfuse

@@ -82,8 +82,6 @@ size_t ServedEpochs::retire(Clock::time_point now) {
   // No thread can get at one of these any more, so that a count of one stays one.
   for (auto& epoch : leaving_) {
     if (epoch.use_count() > 1) continue;
-    // With a check of its engine, which it may not come back from: whoever watches has to see that.
-    if (epoch->scheduler().busy_since()) continue;
     const LoadedDatabase& database = epoch->database();
     if (database.downloads.use_count() > 1) {
       downloaded_.push_back({database.epoch, database.downloads});

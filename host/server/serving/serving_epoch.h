@@ -104,8 +104,8 @@ class ServedEpochs {
   void replace(std::shared_ptr<const ServingEpoch> next, Clock::time_point grace_ends);
   // Ends the grace of the oldest epoch that has any.
   void end_oldest_grace();
-  // Frees, on this thread, the epochs whose grace has ended, which no query holds any more and
-  // whose engines are idle. Returns the number of epochs that have left memory, all together.
+  // Frees, on this thread, the epochs whose grace has ended and which no query holds any more.
+  // Returns the number of epochs that have left memory, all together.
   size_t retire(Clock::time_point now);
 
  private:

@@ -1,5 +1,4 @@
-// The limits that Linux's control groups (cgroups, versions 1 and 2) set to this process. Service
-// managers and containers use them. A group's limits hold for the groups within it, too.
+// The limits that Linux sets to this process.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +7,12 @@
 
 namespace blindfuse {
 
+// Raises the limit of file descriptors to `wanted` if it is lower, as far as the hard limit allows.
+// Returns the resulting limit.
+uint64_t raise_descriptor_limit(uint64_t wanted);
+
+// The limits of control groups (cgroups, versions 1 and 2). Service managers and containers use
+// them. A group's limits hold for the groups within it, too.
 class ControlGroups {
  public:
   // root: the folder that contains proc and the paths named there, which is another one in tests.
