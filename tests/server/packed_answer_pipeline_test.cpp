@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <future>
-#include <thread>
 
 #include "host/engines/engine_factory.h"
 #include "host/server/serving/batch_scheduler.h"
@@ -130,52 +129,17 @@ TEST_F(PackedScheduler, BringsWhatWaitsIntoBatches) {
   EXPECT_EQ(control_->batches, (std::vector<size_t>{1, 3, 2}));
 }
 
-TEST_F(PackedScheduler, AnswersSeveralQueriesOfOneCallInOrder) {
-  const auto scheduler = this->scheduler({.batch_max = 2, .queue_max = 3});
-  std::string queries, expected;
-  for (const uint64_t seed : {4u, 0u, 2u}) {
-    queries += packed_query(seed);
-    expected += packed_response(seed);
-  }
-  EXPECT_TRUE(ask_and_wait(*scheduler, as_bytes(queries)) == expected);
-}
-
 // Queries are moved over those that no client waits for, and their keys with them.
 TEST_F(PackedScheduler, LeavesOutWhomNobodyWaitsFor) {
   const auto scheduler = this->scheduler({.batch_max = 4, .queue_max = 8});
-  for (const unsigned gone : {0b0001u, 0b0110u, 0b1101u}) {
-    SCOPED_TRACE(gone);
-    control_->hold();
-    const size_t begun = control_->batches.size();
-    auto first = ask(*scheduler, 0);
-    control_->wait_for_batches(begun + 1);
-    std::vector<std::shared_ptr<PendingAnswer>> answers;
-    for (unsigned i = 0; i < 4; ++i) {
-      const std::string query = packed_query(1 + i);
-      answers.push_back(scheduler->ask(as_bytes(query)));
-    }
-    for (unsigned i = 0; i < 4; ++i) {
-      if ((gone >> i & 1) != 0) {
-        EXPECT_TRUE(answers[i]->drop());
-      }
-    }
-    control_->release();
-    EXPECT_TRUE(first.get() == packed_response(0));
-    for (unsigned i = 0; i < 4; ++i) {
-      if ((gone >> i & 1) != 0) continue;
-      while (!answers[i]->is_done()) std::this_thread::yield();
-      EXPECT_TRUE(answers[i]->responses() == packed_response(1 + i)) << i;
-    }
-    while (scheduler->waiting_count() > 0) std::this_thread::yield();
-  }
-}
-
-TEST_F(PackedScheduler, AFailureConcernsItsBatchAlone) {
-  const auto scheduler = this->scheduler({.batch_max = 2, .queue_max = 2});
-  control_->fail(true);
-  EXPECT_THROW(ask(*scheduler, 0).get(), ResourceError);
-  control_->fail(false);
-  EXPECT_TRUE(ask(*scheduler, 1).get() == packed_response(1));
+  control_->hold();
+  auto first = ask(*scheduler, 0);
+  control_->wait_for_batches(1);
+  EXPECT_TRUE(scheduler->ask(as_bytes(packed_query(1) + packed_query(2)))->drop());
+  auto others = ask_later(*scheduler, as_bytes(packed_query(3) + packed_query(4)));
+  control_->release();
+  EXPECT_TRUE(first.get() == packed_response(0));
+  EXPECT_TRUE(others.get() == packed_response(3) + packed_response(4));
 }
 
 // Notes what it is asked for.
