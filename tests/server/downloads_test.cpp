@@ -242,8 +242,8 @@ TEST_F(Downloads, SendsRanges) {
   };
   const size_t each = database_.manifest.layout.hint_part_bytes();
   for (const auto& [first, last] : {std::pair(size_t{0}, size_t{0}),
-                                   {2 * each - 3, 2 * each + 3},
-                                   {whole.size() - 7, whole.size() - 1}}) {
+                                    {2 * each - 3, 2 * each + 3},
+                                    {whole.size() - 7, whole.size() - 1}}) {
     const std::string bytes = std::to_string(first) + "-" + std::to_string(last);
     const HttpResponse response = range("bytes=" + bytes);
     EXPECT_EQ(response.status, 206) << bytes;

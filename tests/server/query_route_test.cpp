@@ -140,19 +140,6 @@ TEST_F(QueryRoute, PassesOverAByteOrderMarkInJson) {
   EXPECT_EQ(ask(json_request("\xef\xbb\xbf" + json(1))).status, 200);
 }
 
-TEST_F(QueryRoute, AnswersAClientThatHasFinishedSending) {
-  Clients clients;
-  send_held(clients, 0);
-  send_waiting(clients, 1, 1);
-  for (LoopbackClient& client : clients) {
-    client.finish_sending();
-    EXPECT_EQ(client.receive().status, 100);
-  }
-  control_->release();
-  expect_answer(clients[0], 0);
-  expect_answer(clients[1], 1);
-}
-
 TEST_F(QueryRoute, RefusesBinaryBodiesOfOtherLengthsBeforeReadingThem) {
   const std::string expected =
       "; expected 1 to 3 queries of " + std::to_string(kQueryBytes) + " bytes each";

@@ -50,7 +50,7 @@ class Tls : public RunningServer {
   static std::string refusal_of(const std::string& certificate, const std::string& key) {
     return support::input_error_of([&] { http::TlsCertificate(certificate, key); });
   }
-  // Another certificate behind the first.
+  // Adds a certificate after the first.
   void append_issuer(EVP_PKEY& issuer, long serial, long begin = -3600, long end = 3600) const {
     write_certificate(certificate() + ".issuer", issuer, serial, begin, end);
     std::ofstream(certificate(), std::ios::app) << std::ifstream(certificate() + ".issuer").rdbuf();
