@@ -79,6 +79,7 @@ class RunningProgram {
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
 
+  pid_t id() const { return child_; }
   void send(int signal) const { kill(child_, signal); }
 
   // By itself or by a signal; wait() still has its status.

@@ -2,9 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
-
-#include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"
 
 namespace blindfuse::server_testing {
@@ -12,29 +9,27 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kKey[] = "Authorization: Bearer key-of-a-test\r\n";
-
 class Access : public RunningServer {
  protected:
-  void start_with_keys(ServerOptions options = default_options()) {
-    std::ofstream(folder_ / "keys") << api_key_line("tester", "key-of-a-test") << "\n";
-    keys_ = std::make_shared<ApiKeys>(folder_ / "keys");
-    options.api.api_keys = keys_;
-    start(options);
-  }
-  void start_with_origins(std::vector<std::string> origins) {
+  static ServerOptions with_origins(std::vector<std::string> origins) {
     ServerOptions options = default_options();
     options.api.cors_origins = std::move(origins);
-    start(options);
+    return options;
   }
   std::string query_head(const std::string& headers, const std::string& length) const {
     return "POST " + queries_path() +
            " HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nContent-Length: " +
            length + "\r\n" + headers + "\r\n";
   }
-
-  const builder_testing::TemporaryFolder folder_;
-  std::shared_ptr<ApiKeys> keys_;
+  std::string query_with(const std::string& headers, const std::string& body) const {
+    return query_head(headers, std::to_string(body.size())) + body;
+  }
+  HttpResponse get_from(const std::string& origin, const std::string& path = "/v1/database",
+                        const std::string& method = "GET") {
+    LoopbackClient client(url());
+    client.send(get_request(path, "Origin: " + origin + "\r\n", method));
+    return client.receive(method == "OPTIONS");
+  }
 };
 
 // Three queries a minute for each client, at a time that stands still.
@@ -50,9 +45,7 @@ class Quotas : public Access {
           address);
   }
   HttpResponse ask_with(const std::string& headers, size_t count = 1) {
-    std::string queries;
-    for (size_t i = 0; i < count; ++i) queries += pack(random_query(i), kQueryBits);
-    return ask(query_head(headers, std::to_string(queries.size())) + queries);
+    return ask(query_with(headers, queries(count)));
   }
   void use_up(const std::string& headers) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(ask_with(headers).status, 200) << headers;
@@ -60,8 +53,8 @@ class Quotas : public Access {
   }
   void expect_over(const std::string& headers) {
     const HttpResponse response = ask_with(headers);
-    EXPECT_EQ(response.status, 429) << headers;
-    EXPECT_EQ(response.problem(), "over-quota");
+    SCOPED_TRACE(headers);
+    expect_problem(response, 429, "over-quota");
     EXPECT_EQ(response.header("retry-after"), "20");
   }
 };
@@ -97,15 +90,12 @@ TEST_F(Quotas, AreThoseOfTheAddressesThatAProxyNames) {
 }
 
 TEST_F(Quotas, AreThoseOfApiKeys) {
-  std::ofstream(folder_ / "keys") << api_key_line("tester", "key-of-a-test") << "\n"
-                                  << api_key_line("other", "another") << "\n";
-  ServerOptions options = default_options();
-  options.api.api_keys = std::make_shared<ApiKeys>(folder_ / "keys");
+  ServerOptions options = with_keys();
   options.api.client_address_header = "X-Real-IP";
   start_with(options);
   use_up(kKey);
   expect_over(std::string(kKey) + "X-Real-IP: 192.0.2.7\r\n");
-  use_up("Authorization: Bearer another\r\n");
+  use_up(kOtherKey);
 }
 
 TEST_F(Quotas, AreOneForAllWhoHaveNoAddress) {
@@ -119,16 +109,11 @@ TEST_F(Quotas, AreOneForAllWhoHaveNoAddress) {
 
 // One that has half of the queue leaves the rest to others.
 TEST_F(Access, GivesNoKeyTheWholeQueue) {
-  std::ofstream(folder_ / "keys") << api_key_line("tester", "key-of-a-test") << "\n"
-                                  << api_key_line("other", "another") << "\n";
-  ServerOptions options = default_options();
-  options.api.api_keys = std::make_shared<ApiKeys>(folder_ / "keys");
-  start(options, {.batch_max = 4, .queue_max = 8});
+  start(with_keys());
   control_->hold();
-  const std::string query = pack(random_query(1), kQueryBits);
-  std::deque<LoopbackClient> clients;
+  Clients clients;
   const auto ask_as = [&](const std::string& header) {
-    clients.emplace_back(url()).send(query_head(header, std::to_string(query.size())) + query);
+    clients.emplace_back(url()).send(query_with(header, queries(1)));
   };
   ask_as(kKey);
   control_->wait_for_batches(1);
@@ -137,31 +122,28 @@ TEST_F(Access, GivesNoKeyTheWholeQueue) {
     wait_for_queue(i);
   }
   LoopbackClient refused(url());
-  refused.send(query_head(kKey, std::to_string(query.size())) + query);
-  while (metric("blindfuse_queries_total{outcome=\"queue_full\"}") < 1 &&
-         epoch_->scheduler().waiting_count() < 5) {
-    std::this_thread::yield();
-  }
-  ask_as("Authorization: Bearer another\r\n");
+  refused.send(query_with(kKey, queries(1)));
+  wait_for([&] {
+    return metric("blindfuse_queries_total{outcome=\"queue_full\"}") == 1 ||
+           epoch_->scheduler().waiting_count() == 5;
+  });
+  ask_as(kOtherKey);
   wait_for_queue(5);
   control_->release();
   EXPECT_EQ(refused.receive().problem(), "busy");
-  for (LoopbackClient& client : clients) {
-    EXPECT_EQ(client.receive().body, expected_response(random_query(1)));
-  }
+  for (LoopbackClient& client : clients) expect_answer(client, 0);
 }
 
 TEST_F(Access, NeedsAKeyForWhatIsPrivate) {
-  start_with_keys();
+  start(with_keys());
   for (const std::string& path :
        {std::string("/v1/database"), epoch_path("/shards"), epoch_path("/hint"),
-        epoch_path("/hint?shards=0"), "/v1/epochs/" + kOldEpoch + "/hint",
-        std::string("/v1/epochs/nonsense/hint")}) {
+        epoch_path("/hint?shards=0"), old_path("/hint"), std::string("/v1/epochs/nonsense/hint")}) {
     for (const char* headers : {"", "Authorization: Bearer wrong\r\n", "Authorization: \r\n",
                                 "Authorization: Basic a2V5OmtleQ==\r\n"}) {
       const HttpResponse response = ask(get_request(path, headers));
-      EXPECT_EQ(response.status, 401) << path;
-      EXPECT_EQ(response.problem(), "unauthorized");
+      SCOPED_TRACE(path);
+      expect_problem(response, 401, "unauthorized");
       EXPECT_EQ(response.header("www-authenticate"), "Bearer");
     }
     EXPECT_NE(ask(get_request(path, kKey)).status, 401) << path;
@@ -170,22 +152,17 @@ TEST_F(Access, NeedsAKeyForWhatIsPrivate) {
 }
 
 TEST_F(Access, CountsTheQueriesOfEachKey) {
-  std::ofstream(folder_ / "keys") << api_key_line("tester", "key-of-a-test") << "\n"
-                                  << api_key_line("other", "another") << "\n";
-  ServerOptions options = default_options();
-  options.api.api_keys = std::make_shared<ApiKeys>(folder_ / "keys");
-  start(options);
-  const std::string query = pack(random_query(1), kQueryBits);
-  const auto ask_as = [&](const std::string& header, const std::string& queries) {
-    return ask(query_head(header, std::to_string(queries.size())) + queries).status;
+  start(with_keys());
+  const auto ask_as = [&](const std::string& header, const std::string& body) {
+    return ask(query_with(header, body)).status;
   };
-  EXPECT_EQ(ask_as(kKey, query + query), 200);
-  EXPECT_EQ(ask_as(kKey, query), 200);
-  EXPECT_EQ(ask_as("Authorization: Bearer another\r\n", query), 200);
-  EXPECT_EQ(ask_as("Authorization: Bearer wrong\r\n", query), 401);
-  EXPECT_EQ(ask_as(kKey, query + "x"), 400);
+  EXPECT_EQ(ask_as(kKey, queries(2)), 200);
+  EXPECT_EQ(ask_as(kKey, queries(1)), 200);
+  EXPECT_EQ(ask_as(kOtherKey, queries(1)), 200);
+  EXPECT_EQ(ask_as("Authorization: Bearer wrong\r\n", queries(1)), 401);
+  EXPECT_EQ(ask_as(kKey, queries(1) + "x"), 400);
   control_->fail(true);
-  EXPECT_EQ(ask_as(kKey, query), 503);
+  EXPECT_EQ(ask_as(kKey, queries(1)), 503);
   EXPECT_EQ(metric("blindfuse_api_key_queries_total{api_key=\"tester\"}"), 3);
   EXPECT_EQ(metric("blindfuse_api_key_queries_total{api_key=\"other\"}"), 1);
   EXPECT_THAT(metrics_text(), testing::Not(HasSubstr("wrong")));
@@ -193,7 +170,7 @@ TEST_F(Access, CountsTheQueriesOfEachKey) {
 
 // A cache between client and server must not give to others what took a key.
 TEST_F(Access, LetsNoSharedCacheKeepWhatNeedsAKey) {
-  start_with_keys();
+  start(with_keys());
   for (const std::string& path : {epoch_path("/shards"), epoch_path("/hint"),
                                   epoch_path("/hint?shards=0"), std::string("/v1/database")}) {
     for (const std::string& range : {std::string(), std::string("Range: bytes=0-3\r\n")}) {
@@ -207,7 +184,7 @@ TEST_F(Access, LetsNoSharedCacheKeepWhatNeedsAKey) {
 }
 
 TEST_F(Access, NeedsNoKeyForHealthAndTheDescription) {
-  start_with_keys();
+  start(with_keys());
   for (const char* path : {"/health/live", "/health/ready", "/openapi.json"}) {
     EXPECT_EQ(ask(get_request(path)).status, 200) << path;
     EXPECT_EQ(ask(get_request(path, "Authorization: Bearer wrong\r\n")).status, 200) << path;
@@ -217,40 +194,33 @@ TEST_F(Access, NeedsNoKeyForHealthAndTheDescription) {
 }
 
 TEST_F(Access, AnswersQueriesOfThoseWithAKey) {
-  start_with_keys();
-  const Numbers query = random_query(1);
+  start(with_keys());
   LoopbackClient client(url());
-  const HttpResponse response =
-      client.ask(query_head(kKey, std::to_string(kQueryBytes)) + pack(query, kQueryBits));
-  EXPECT_EQ(response.status, 200);
-  EXPECT_EQ(response.body, expected_response(query));
-  const HttpResponse without =
-      client.ask(query_head("", std::to_string(kQueryBytes)) + pack(query, kQueryBits));
-  EXPECT_EQ(without.status, 401) << "a key counts for its own request alone";
+  client.send(query_with(kKey, queries(1)));
+  expect_answer(client, 0);
+  EXPECT_EQ(client.ask(query_with("", queries(1))).status, 401)
+      << "a key counts for its own request alone";
 }
 
 TEST_F(Access, RefusesBeforeTheBodyIsSent) {
-  start_with_keys();
+  start(with_keys());
   // Nothing of the body ever comes.
   expect_refused(query_head("", std::to_string(kQueryBytes)), 401, "unauthorized");
   expect_refused(query_head("Expect: 100-continue\r\n", std::to_string(kQueryBytes)), 401,
                  "unauthorized");
   // Nor does anyone without a key learn which epochs there are, or what the limits are.
   expect_refused(query_head("", "99999999999"), 401, "unauthorized");
-  expect_refused(post_head("/v1/epochs/" + kOldEpoch + "/queries", "text/plain", "5"), 401,
-                 "unauthorized");
+  expect_refused(post_head(old_path("/queries"), "text/plain", "5"), 401, "unauthorized");
   EXPECT_TRUE(control_->batches.empty());
 }
 
 // A client that goes on with its body reads the refusal all the same, and is not cut off.
 TEST_F(Access, LetsARefusedClientFinishItsBody) {
-  start_with_keys();
+  start(with_keys());
   LoopbackClient client(url());
   client.send(query_head("", "100000"));
   // It has been refused, and has read nothing of that yet.
-  while (metric("blindfuse_http_requests_total{route=\"queries\",status=\"401\"}") < 1) {
-    std::this_thread::yield();
-  }
+  wait_for_metric("blindfuse_http_requests_total{route=\"queries\",status=\"401\"}", 1);
   for (int i = 0; i < 10; ++i) {
     ASSERT_TRUE(client.send(std::string(10'000, 'x'))) << "piece " << i;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -260,15 +230,14 @@ TEST_F(Access, LetsARefusedClientFinishItsBody) {
 }
 
 TEST_F(Access, RefusesTwoKeysAtOnce) {
-  start_with_keys();
-  const HttpResponse response =
-      ask(get_request("/v1/database", std::string(kKey) + "Authorization: Bearer wrong\r\n"));
-  EXPECT_EQ(response.status, 400);
-  EXPECT_EQ(response.problem(), "malformed-request");
+  start(with_keys());
+  expect_problem(
+      ask(get_request("/v1/database", std::string(kKey) + "Authorization: Bearer wrong\r\n")), 400,
+      "malformed-request");
 }
 
 TEST_F(Access, TakesNewKeysWhileItServes) {
-  start_with_keys();
+  start(with_keys());
   LoopbackClient client(url());
   EXPECT_EQ(client.ask(get_request("/v1/database", kKey)).status, 200);
   std::ofstream(folder_ / "keys") << api_key_line("other", "key-of-another") << "\n";
@@ -280,10 +249,9 @@ TEST_F(Access, TakesNewKeysWhileItServes) {
 }
 
 TEST_F(Access, TellsPagesOfItsOriginsThatTheyMayAsk) {
-  start_with_origins({"https://one.example", "https://two.example:8443"});
+  start(with_origins({"https://one.example", "https://two.example:8443"}));
   for (const char* origin : {"https://one.example", "https://two.example:8443"}) {
-    const HttpResponse response =
-        ask(get_request("/v1/database", "Origin: " + std::string(origin) + "\r\n"));
+    const HttpResponse response = get_from(origin);
     EXPECT_EQ(response.status, 200);
     EXPECT_EQ(response.header("access-control-allow-origin"), origin);
     EXPECT_EQ(response.header("vary"), "Origin");
@@ -291,19 +259,20 @@ TEST_F(Access, TellsPagesOfItsOriginsThatTheyMayAsk) {
     EXPECT_FALSE(response.has("access-control-allow-credentials"));
   }
   // Refusals too: a page may read what was wrong.
-  const HttpResponse refused = ask(get_request("/nowhere", "Origin: https://one.example\r\n"));
+  const HttpResponse refused = get_from("https://one.example", "/nowhere");
   EXPECT_EQ(refused.status, 404);
   EXPECT_EQ(refused.header("access-control-allow-origin"), "https://one.example");
+  start(with_origins({"*"}));
+  EXPECT_EQ(get_from("https://any.example").header("access-control-allow-origin"), "*");
 }
 
 TEST_F(Access, TellsOthersNothing) {
-  start_with_origins({"https://one.example"});
+  start(with_origins({"https://one.example"}));
   for (const char* origin :
        {"https://other.example", "http://one.example", "https://one.example:444",
         "https://one.example.evil.example", "https://one.exampl", "null", "*",
         "HTTPS://ONE.EXAMPLE", "https://one.example, https://other.example"}) {
-    const HttpResponse response =
-        ask(get_request("/v1/database", "Origin: " + std::string(origin) + "\r\n"));
+    const HttpResponse response = get_from(origin);
     EXPECT_EQ(response.status, 200);
     EXPECT_FALSE(response.has("access-control-allow-origin")) << origin;
     EXPECT_EQ(response.header("vary"), "Origin") << "a cache must not hand it to others";
@@ -313,14 +282,8 @@ TEST_F(Access, TellsOthersNothing) {
   EXPECT_EQ(no_page.header("vary"), "Origin");
 }
 
-TEST_F(Access, MayLetAllPagesAsk) {
-  start_with_origins({"*"});
-  const HttpResponse response = ask(get_request("/v1/database", "Origin: https://any.example\r\n"));
-  EXPECT_EQ(response.header("access-control-allow-origin"), "*");
-}
-
 TEST_F(Access, AnswersPreflights) {
-  start_with_origins({"https://one.example"});
+  start(with_origins({"https://one.example"}));
   LoopbackClient client(url());
   client.send(get_request(queries_path(),
                           "Origin: https://one.example\r\nAccess-Control-Request-Method: POST\r\n"
@@ -341,13 +304,9 @@ TEST_F(Access, AnswersPreflights) {
 
 // A browser sends no key with its preflight.
 TEST_F(Access, AnswersPreflightsWithoutAKey) {
-  ServerOptions options = default_options();
-  options.api.cors_origins = {"https://one.example"};
-  start_with_keys(options);
-  LoopbackClient client(url());
-  client.send(get_request(queries_path(), "Origin: https://one.example\r\n", "OPTIONS"));
-  EXPECT_EQ(client.receive(true).status, 204);
-  const HttpResponse refused = ask(get_request("/v1/database", "Origin: https://one.example\r\n"));
+  start(with_keys(with_origins({"https://one.example"})));
+  EXPECT_EQ(get_from("https://one.example", queries_path(), "OPTIONS").status, 204);
+  const HttpResponse refused = get_from("https://one.example");
   EXPECT_EQ(refused.status, 401);
   EXPECT_EQ(refused.header("access-control-allow-origin"), "https://one.example");
 }
@@ -361,7 +320,7 @@ TEST_F(Access, KnowsNoOptionsWithoutOrigins) {
     EXPECT_FALSE(response.has("vary"));
     EXPECT_FALSE(response.has("access-control-allow-origin"));
   }
-  start_with_origins({"https://one.example"});
+  start(with_origins({"https://one.example"}));
   EXPECT_EQ(ask(get_request("/v1/database", "", "OPTIONS")).status, 405) << "no page asks";
 }
 

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "src/program/log.h"
-#include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"
 
 namespace blindfuse::server_testing {
@@ -15,7 +14,6 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 class AdminListener : public RunningServer {
  protected:
@@ -75,9 +73,7 @@ TEST_F(AdminListener, AnswersHealthChecksAsThePublicListenerDoes) {
     EXPECT_EQ(ask_admin(get_request(path)).body, "{\"status\":\"ok\"}\n") << path;
   }
   server_->readiness().set_stopping();
-  const HttpResponse response = ask_admin(get_request("/health/ready"));
-  EXPECT_EQ(response.status, 503);
-  EXPECT_EQ(response.problem(), "stopping");
+  expect_problem(ask_admin(get_request("/health/ready")), 503, "stopping");
   EXPECT_EQ(ask_admin(get_request("/health/live")).status, 200);
 }
 
@@ -94,8 +90,7 @@ TEST_F(AdminListener, ShowsTheEpochsInMemory) {
                                             {"queries_waiting", 0}}}}}));
   LoadedDatabase next = tiny_database();
   next.epoch = EpochId(64, 'e');
-  epochs_->replace(std::make_shared<const ServingEpoch>(std::move(next), BatchLimits{}),
-                   ServedEpochs::Clock::now() + std::chrono::hours(1));
+  serve_next(std::move(next));
   json epochs = admin_json("/epochs").at("epochs");
   ASSERT_EQ(epochs.size(), 2u);
   EXPECT_EQ(epochs[0].at("epoch"), std::string(64, 'e'));
@@ -129,9 +124,9 @@ TEST_F(AdminListener, ShowsAndSetsTheLogLevel) {
   EXPECT_EQ(log_level(), "off");
   for (const char* body : {"", "off", "{}", "{\"level\":\"loud\"}", "{\"level\":1}", "[\"info\"]",
                            "{\"level\":\"info\",\"more\":1}", "{\"level\":\"info\"", "\xff"}) {
+    SCOPED_TRACE(body);
     const HttpResponse response = ask_admin(put("/log-level", body));
-    EXPECT_EQ(response.status, 400) << body;
-    EXPECT_EQ(response.problem(), "malformed-request");
+    expect_problem(response, 400, "malformed-request");
     EXPECT_THAT(response.detail(), HasSubstr("{\"level\":\"info\"}"));
   }
   EXPECT_EQ(ask_admin(put("/log-level", std::string(1025, ' '))).status, 413);
@@ -149,8 +144,7 @@ TEST_F(AdminListener, DrainsAndStopsDraining) {
   EXPECT_EQ(ask(get_request("/health/live")).status, 200);
   // Clients are answered, and then let go of.
   HttpResponse response = client.ask(get_request("/health/ready"));
-  EXPECT_EQ(response.status, 503);
-  EXPECT_EQ(response.problem(), "stopping");
+  expect_problem(response, 503, "stopping");
   EXPECT_THAT(response.detail(), HasSubstr("draining"));
   EXPECT_EQ(response.header("connection"), "close");
   EXPECT_TRUE(client.is_closed());
@@ -165,8 +159,7 @@ TEST_F(AdminListener, SaysWhatItHas) {
   start_admin();
   for (const char* path : {"/", "/v1/database", "/metrics/", "/openapi.json"}) {
     const HttpResponse response = ask_admin(get_request(path));
-    EXPECT_EQ(response.status, 404) << path;
-    EXPECT_EQ(response.problem(), "unknown-route");
+    expect_problem(response, 404, "unknown-route");
     EXPECT_THAT(response.detail(), HasSubstr("/metrics, /health/live, /health/ready, /epochs"));
   }
   const HttpResponse response = ask_admin(get_request("/drain", "", "POST"));
@@ -183,9 +176,7 @@ TEST_F(AdminListener, LetsNoWebPageChangeAnything) {
   for (const std::string& request :
        {put("/drain", "", origin), put("/log-level", "{\"level\":\"off\"}", origin),
         get_request("/drain", origin, "DELETE")}) {
-    const HttpResponse response = ask_admin(request);
-    EXPECT_EQ(response.status, 403);
-    EXPECT_EQ(response.problem(), "forbidden");
+    expect_problem(ask_admin(request), 403, "forbidden");
   }
   EXPECT_FALSE(server_->readiness().is_draining());
   EXPECT_EQ(log_level(), "info");
@@ -210,8 +201,7 @@ TEST_F(AdminListener, IsAskedByNoNameThatOthersGive) {
       << "the host of the target counts";
   EXPECT_EQ(ask_admin("GET http://localhost/metrics HTTP/1.1\r\nHost: page.example\r\n\r\n").status,
             200);
-  const builder_testing::TemporaryFolder folder;
-  start_admin({.host = "", .unix_path = (folder / "admin").string()});
+  start_admin({.host = "", .unix_path = (folder_ / "admin").string()});
   EXPECT_EQ(asked_as("page.example"), 200) << "no page gets at a UNIX socket";
 }
 
@@ -223,18 +213,16 @@ TEST_F(AdminListener, HasMetricsAndHealthAloneWhereOtherMachinesReachIt) {
   for (const std::string& request :
        {get_request("/epochs"), get_request("/log-level"), put("/drain", "")}) {
     const HttpResponse response = ask_admin(request);
-    EXPECT_EQ(response.status, 403);
-    EXPECT_EQ(response.problem(), "forbidden");
+    expect_problem(response, 403, "forbidden");
     EXPECT_THAT(response.detail(), HasSubstr("--admin-listen a loopback address or a UNIX socket"));
   }
   EXPECT_FALSE(server_->readiness().is_draining());
 }
 
 TEST_F(AdminListener, HasEverythingOnALocalAddress) {
-  const builder_testing::TemporaryFolder folder;
   for (const http::ListenAddress& address :
        {http::ListenAddress{.host = "127.0.0.1"}, http::ListenAddress{.host = "localhost"},
-        http::ListenAddress{.host = "", .unix_path = (folder / "admin").string()}}) {
+        http::ListenAddress{.host = "", .unix_path = (folder_ / "admin").string()}}) {
     SCOPED_TRACE(http::format_listen_address(address));
     start_admin(address);
     EXPECT_EQ(ask_admin(put("/drain", "")).status, 200);

@@ -10,6 +10,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr char kResponseMemory[] = "blindfuse_http_memory_bytes{of=\"responses\"}";
+constexpr char kCutForMemory[] = "blindfuse_http_connections_cut_total{why=\"response_memory\"}";
+
 TEST_F(Attacks, SlowSendersAreNobodysTrouble) {
   start(few_threads());
   const std::string query = query_request(77);
@@ -17,20 +20,20 @@ TEST_F(Attacks, SlowSendersAreNobodysTrouble) {
   Clients clients;
   std::vector<size_t> sent;
   for (size_t i = 0; i < 200; ++i) {
-    // Half of them within the head, half within the body.
-    sent.push_back(i % 2 == 0 ? 10 : head_size + 5);
-    add(clients).send(query.substr(0, sent.back()));
+    // Within the head, within the body, or before a word.
+    sent.push_back(i % 3 == 0 ? 0 : i % 3 == 1 ? 10 : head_size + 5);
+    clients.emplace_back(url()).send(query.substr(0, sent.back()));
   }
   for (int round = 0; round < 10; ++round) {
     for (size_t i = 0; i < clients.size(); ++i) {
-      ASSERT_TRUE(clients[i]->send(query.substr(sent[i]++, 1)));
+      ASSERT_TRUE(clients[i].send(query.substr(sent[i]++, 1)));
     }
     expect_good_clients_served();
   }
   // They were slow, and are right all the same. Eight find room in the queue at a time.
   for (size_t i = 0; i < clients.size(); ++i) {
-    clients[i]->send(query.substr(sent[i]));
-    expect_answer(*clients[i], 77);
+    clients[i].send(query.substr(sent[i]));
+    expect_answer(clients[i], 77);
   }
 }
 
@@ -57,58 +60,48 @@ TEST_F(Attacks, QueriesThatWaitHoldNoBody) {
   control_->wait_for_batches(1);
   RudeClient waiting(url());
   waiting.send(query_request(2));
-  wait_for([&] { return epoch_->scheduler().waiting_count() == 1; });
+  wait_for_queue(1);
   wait_for([&] { return metric("blindfuse_http_memory_bytes{of=\"requests\"}") == 0; });
   control_->release();
 }
 
 TEST_F(Attacks, ClientsMayLeaveWhileTheEngineHasTheirQuery) {
   start(few_threads(), {.batch_max = 4, .queue_max = 16});  // of which one client gets half
-  control_->hold();
-  LoopbackClient stays(url());
-  stays.send(query_request(1));
-  control_->wait_for_batches(1);
-  for (int i = 0; i < 50; ++i) {
-    RudeClient client(url());
-    client.send(query_request(2));
-    wait_for([&] { return epoch_->scheduler().waiting_count() >= 1; });
-    client.reset();
-    // What it asked for does not fill the queue forever; the engine is still held.
-    const double gone = i + 1;
-    wait_for([&] { return metric("blindfuse_queries_total{outcome=\"abandoned\"}") == gone; });
-    if (i % 7 == 6) {
-      control_->release();
-      expect_answer(stays, 1);
-      wait_for([&] { return epoch_->scheduler().waiting_count() == 0; });
-      const size_t batches = control_->batches.size();
-      control_->hold();
-      stays.send(query_request(1));
-      control_->wait_for_batches(batches + 1);
+  Clients clients;
+  double gone = 0;
+  for (uint64_t seed = 0; seed < 7; ++seed) {
+    LoopbackClient& stays = send_held(clients, seed);
+    for (int i = 0; i < 7; ++i) {
+      RudeClient client(url());
+      client.send(query_request(99));
+      wait_for([&] { return epoch_->scheduler().waiting_count() >= 1; });
+      client.reset();
+      // What it asked for does not fill the queue forever; the engine is still held.
+      ++gone;
+      wait_for([&] { return metric("blindfuse_queries_total{outcome=\"abandoned\"}") == gone; });
     }
+    control_->release();
+    expect_answer(stays, seed);
+    wait_for_queue(0);
   }
-  control_->release();
-  expect_answer(stays, 1);
   expect_good_clients_served();
 }
 
 TEST_F(Attacks, ClientsMayLeaveWhileTheyDownload) {
-  ServerOptions options = few_threads();
-  start(options);
-  epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
-                   ServedEpochs::Clock::now() + std::chrono::hours(1));
+  start(few_threads());
+  serve_next(large_database());
   const auto large = epochs_->current();
   const long owners = large.use_count();
-  const std::string download = get_request("/v1/epochs/" + large->database().epoch + "/hint");
   for (int i = 0; i < 30; ++i) {
     RudeClient client(url());
-    client.send(download);
+    client.send(large_hint_request());
     if (i % 3 != 0) {
       EXPECT_EQ(client.receive(true).status, 200);
     }
     if (i % 2 == 0) client.reset();
   }
   wait_for([&] { return large.use_count() == owners; });
-  EXPECT_EQ(ask(download).body.size(), large->layout().hint_bytes());
+  EXPECT_EQ(ask(large_hint_request()).body.size(), large->layout().hint_bytes());
   expect_healthy();
 }
 
@@ -118,14 +111,11 @@ TEST_F(Attacks, ReadersThatTakeNothingAreGivenUp) {
   options.http.timeouts.write = milliseconds(500);
   options.http.timeouts.standstill = milliseconds(500);
   start(options);
-  epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
-                   ServedEpochs::Clock::now() + std::chrono::hours(1));
+  serve_next(large_database());
   const std::weak_ptr<const ServingEpoch> large = epochs_->current();
-  const std::string download =
-      get_request("/v1/epochs/" + large.lock()->database().epoch + "/hint");
   Clients clients;
-  for (int i = 0; i < 20; ++i) add(clients).send(download);
-  for (auto& client : clients) EXPECT_EQ(client->receive(true).status, 200);
+  for (int i = 0; i < 20; ++i) clients.emplace_back(url()).send(large_hint_request());
+  for (auto& client : clients) EXPECT_EQ(client.receive(true).status, 200);
   expect_healthy();
   epochs_->replace(epoch_, ServedEpochs::Clock::now());
   wait_for([&] {
@@ -138,19 +128,13 @@ TEST_F(Attacks, ReadersThatTakeNothingAreGivenUp) {
 
 // An epoch's matrix goes when the epoch does, however slow its clients are.
 TEST_F(Attacks, SlowClientsHoldNoEpoch) {
-  ServerOptions options = few_threads();
-  options.http.threads = 1;  // what comes first is done first
-  start(options);
-  epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
-                   ServedEpochs::Clock::now() + std::chrono::hours(1));
+  start(few_threads(1));  // what comes first is done first
+  serve_next(large_database());
   const std::weak_ptr<const ServingEpoch> large = epochs_->current();
-  const EpochId id = large.lock()->database().epoch;
-  const std::string body(large.lock()->layout().query_bytes(), 'q');
   LoopbackClient reader(url());
-  reader.send(get_request("/v1/epochs/" + id + "/hint"));
+  reader.send(large_hint_request());
   LoopbackClient sender(url());
-  const std::string request =
-      post_request("/v1/epochs/" + id + "/queries", "application/octet-stream", body);
+  const std::string request = large_request();
   sender.send(request.substr(0, request.size() - 10));
   ask(get_request("/health/live"));
   const SharedHintPart hint = large.lock()->database().downloads->hints.front();
@@ -164,43 +148,34 @@ TEST_F(Attacks, SlowClientsHoldNoEpoch) {
 }
 
 TEST_F(Attacks, BodiesThatArriveHaveABound) {
-  ServerOptions options = few_threads();
-  options.http.threads = 1;           // what comes first is done first
+  ServerOptions options = few_threads(1);  // what comes first is done first
   options.api.request_bytes_max = 1;  // so that it is what the longest, in JSON, has: 3,016 bytes
   start(options);
-  std::string body;
-  std::string responses;
-  for (const uint64_t seed : {5, 6, 7}) {
-    body += pack(random_query(seed), kQueryBits);
-    responses += expected_response(random_query(seed));
-  }
-  const std::string request = binary_request(body);
-  const size_t most = request.size() - body.size() + 1'200;
+  const std::string request = binary_request(queries(3));
+  const size_t most = request.size() - 3 * kQueryBytes + 1'200;
   Clients clients;
   LoopbackClient witness(url());
   const auto settle = [&] { EXPECT_EQ(witness.ask(get_request("/health/live")).status, 200); };
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(add(clients).ask(get_request("/health/live")).status, 200);
-    clients.back()->send(request.substr(0, most));
+    EXPECT_EQ(clients.emplace_back(url()).ask(get_request("/health/live")).status, 200);
+    clients.back().send(request.substr(0, most));
     settle();
   }
   // Three times 1,200 bytes are too much by one.
-  EXPECT_TRUE(clients[0]->is_closed());
+  EXPECT_TRUE(clients[0].is_closed());
   for (size_t i = 1; i < 3; ++i) {
-    clients[i]->send(request.substr(most));
-    EXPECT_EQ(clients[i]->receive().body, responses) << i;
+    EXPECT_EQ(clients[i].ask(request.substr(most)).body, responses(3)) << i;
     settle();
   }
   // There is room again.
-  EXPECT_EQ(add(clients).ask(request).body, responses);
+  EXPECT_EQ(ask(request).body, responses(3));
   expect_good_clients_served();
 }
 
 // The bound grows with the database: one that came later has longer queries.
 TEST_F(Attacks, TheBoundOfBodiesFollowsTheEpoch) {
   constexpr uint32_t kTimes = 200;
-  ServerOptions options = few_threads();
-  options.http.threads = 1;  // what comes first is done first
+  ServerOptions options = few_threads(1);  // what comes first is done first
   options.api.request_bytes_max = 1;
   start(options);
   LoopbackClient witness(url());
@@ -210,18 +185,16 @@ TEST_F(Attacks, TheBoundOfBodiesFollowsTheEpoch) {
   next.engine = support::PlainEngine::make(kRows * kTimes, kColumns);
   next.engine->seal();
   next.epoch = EpochId(64, 'b');
-  epochs_->replace(std::make_shared<const ServingEpoch>(std::move(next), BatchLimits{}),
-                   ServedEpochs::Clock::now());
-  const std::string body(3 * kQueryBytes * kTimes, 'q');
+  serve_next(std::move(next));
   const std::string request =
-      post_request("/v1/epochs/" + EpochId(64, 'b') + "/queries", "application/octet-stream", body);
+      post_request("/v1/epochs/" + EpochId(64, 'b') + "/queries", "application/octet-stream",
+                   std::string(3 * kQueryBytes * kTimes, 'q'));
   LoopbackClient client(url());
   client.send(request.substr(0, request.size() - 10));
   // The rest is late, and the server has seen all except that meanwhile: it has one thread, and the
   // body fits into a few reads.
   for (int i = 0; i < 20; ++i) witness.ask(get_request("/health/live"));
-  client.send(request.substr(request.size() - 10));
-  const HttpResponse response = client.receive();
+  const HttpResponse response = client.ask(request.substr(request.size() - 10));
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.body.size(), 3 * kResponseBytes);
 }
@@ -232,142 +205,76 @@ TEST_F(Attacks, ResponsesInTheQueueHaveABound) {
   options.api.response_bytes_max = 1;  // so that it is what the largest response takes
   // Room for all queries, whether or not the engine has begun with the first.
   start(options, {.batch_max = 4, .queue_max = 16});
-  const std::string queries = pack(random_query(1), kQueryBits) +
-                              pack(random_query(2), kQueryBits) + pack(random_query(3), kQueryBits);
-  const std::string responses = expected_response(random_query(1)) +
-                                expected_response(random_query(2)) +
-                                expected_response(random_query(3));
-  const std::string request = binary_request(queries);
+  const std::string request = binary_request(queries(3));
   EXPECT_EQ(metric("blindfuse_http_memory_max_bytes{of=\"responses\"}"),
             3 * kResponseBytes + 17 + 3 * (base64_of(std::string(kResponseBytes, 'r')).size() + 3));
   control_->hold();
   Clients clients;
   for (int i = 0; i < 2; ++i) {
-    add(clients).send(request);
-    wait_for([&] {
-      return metric("blindfuse_http_memory_bytes{of=\"responses\"}") ==
-             static_cast<double>(clients.size() * 3 * kResponseBytes);
-    });
+    clients.emplace_back(url()).send(request);
+    wait_for_metric(kResponseMemory, static_cast<double>(clients.size() * 3 * kResponseBytes));
   }
   const HttpResponse refused = ask(request);
-  EXPECT_EQ(refused.status, 503);
-  EXPECT_EQ(refused.problem(), "busy");
+  expect_problem(refused, 503, "busy");
   EXPECT_EQ(refused.header("retry-after"), "1");
   EXPECT_NE(refused.detail().find("memory"), std::string::npos) << refused.detail();
   EXPECT_EQ(metric("blindfuse_queries_total{outcome=\"memory_full\"}"), 3);
   control_->release();
-  for (const auto& client : clients) EXPECT_EQ(client->receive().body, responses);
-  wait_for([&] { return metric("blindfuse_http_memory_bytes{of=\"responses\"}") == 0; });
+  for (auto& client : clients) EXPECT_EQ(client.receive().body, responses(3));
+  wait_for([&] { return metric(kResponseMemory) == 0; });
   expect_good_clients_served();
 }
 
-// A client that takes a response slowly makes room for a new one.
+// A client that takes a response slowly makes room for a new one: who stands still, though others
+// began before.
 TEST_F(Attacks, ResponsesThatAreSentHaveABound) {
-  ServerOptions options = few_threads();
-  options.api.response_bytes_max = 1;
-  start_with_small_buffers(options);
-  epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
-                   ServedEpochs::Clock::now());
-  const Layout layout = epochs_->current()->layout();
-  const std::string request =
-      post_request("/v1/epochs/" + epochs_->current()->database().epoch + "/queries",
-                   "application/octet-stream", std::string(3 * layout.query_bytes(), 'q'));
-  Clients clients;
-  for (int i = 0; i < 3; ++i) {
-    clients.push_back(std::make_unique<LoopbackClient>(url(), 4'096));
-    clients.back()->send(request);
-    clients.back()->wait_until_readable();
+  for (const bool first_takes_some : {false, true}) {
+    ServerOptions options = few_threads(1);
+    options.api.response_bytes_max = 1;
+    start_large_with_small_buffers(options);
+    Clients clients;
+    for (int i = 0; i < 2; ++i) add_reader(clients);
+    if (first_takes_some) {
+      for (size_t taken = 0; taken < kLargeResponses * 2 / 3;) taken += clients[0].take_some();
+    }
+    EXPECT_EQ(ask(large_request()).body.size(), kLargeResponses);
+    EXPECT_EQ(metric(kCutForMemory), 1);
+    EXPECT_TRUE(clients[first_takes_some ? 1 : 0].is_cut_off());
+    EXPECT_EQ(clients[first_takes_some ? 0 : 1].receive().body.size(), kLargeResponses);
+    wait_for([&] { return metric(kResponseMemory) == 0; });
+    expect_good_clients_served();
   }
-  EXPECT_EQ(metric("blindfuse_http_connections_cut_total{why=\"response_memory\"}"), 1);
-  EXPECT_TRUE(clients[0]->is_cut_off());
-  for (int i : {1, 2}) EXPECT_EQ(clients[i]->receive().body.size(), 3 * layout.response_bytes());
-  wait_for([&] { return metric("blindfuse_http_memory_bytes{of=\"responses\"}") == 0; });
-  expect_good_clients_served();
-}
-
-// It is who stands still that makes room, though others began before.
-TEST_F(Attacks, WhoTakesSomeOfAResponseIsNotCutOffForWhoTakesNothing) {
-  ServerOptions options = default_options();
-  options.http.threads = 1;
-  options.api.response_bytes_max = 1;
-  start_with_small_buffers(options);
-  epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
-                   ServedEpochs::Clock::now());
-  const Layout layout = epochs_->current()->layout();
-  const std::string request =
-      post_request("/v1/epochs/" + epochs_->current()->database().epoch + "/queries",
-                   "application/octet-stream", std::string(3 * layout.query_bytes(), 'q'));
-  Clients clients;
-  for (int i = 0; i < 2; ++i) {
-    clients.push_back(std::make_unique<LoopbackClient>(url(), 4'096));
-    clients.back()->send(request);
-    clients.back()->wait_until_readable();
-  }
-  for (size_t taken = 0; taken < 2 * layout.response_bytes();) taken += clients[0]->take_some();
-  LoopbackClient comes(url());
-  EXPECT_EQ(comes.ask(request).body.size(), 3 * layout.response_bytes());
-  EXPECT_EQ(metric("blindfuse_http_connections_cut_total{why=\"response_memory\"}"), 1);
-  EXPECT_TRUE(clients[1]->is_cut_off());
-  EXPECT_EQ(clients[0]->receive().body.size(), 3 * layout.response_bytes());
 }
 
 // A request that is refused anyway closes no other connection.
 TEST_F(Attacks, NobodysResponseIsCutOffForARequestThatIsRefused) {
   ServerOptions options = few_threads();
   options.api.response_bytes_max = 1;
-  start_with_small_buffers(options);
-  epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
-                   ServedEpochs::Clock::now());
-  const Layout layout = epochs_->current()->layout();
-  const std::string path = "/v1/epochs/" + epochs_->current()->database().epoch + "/queries";
+  start_large_with_small_buffers(options);
   Clients clients;
-  for (int i = 0; i < 2; ++i) {
-    clients.push_back(std::make_unique<LoopbackClient>(url(), 4'096));
-    clients.back()->send(
-        post_request(path, "application/octet-stream", std::string(3 * layout.query_bytes(), 'q')));
-    clients.back()->wait_until_readable();
-  }
-  const std::string nonsense(3 * base64_of(std::string(layout.query_bytes(), 'q')).size(), '?');
-  EXPECT_EQ(ask(post_request(path, "application/json", nonsense)).problem(), "malformed-queries");
-  EXPECT_EQ(metric("blindfuse_http_connections_cut_total{why=\"response_memory\"}"), 0);
-  for (const auto& client : clients) {
-    EXPECT_EQ(client->receive().body.size(), 3 * layout.response_bytes());
-  }
+  for (int i = 0; i < 2; ++i) add_reader(clients);
+  const std::string nonsense(3 * base64_of(queries(1)).size(), '?');
+  EXPECT_EQ(ask(post_request(large_path("/queries"), "application/json", nonsense)).problem(),
+            "malformed-queries");
+  EXPECT_EQ(metric(kCutForMemory), 0);
+  for (auto& client : clients) EXPECT_EQ(client.receive().body.size(), kLargeResponses);
 }
 
 TEST_F(Attacks, NobodysResponseIsCutOffForAQueueThatIsFull) {
-  LoadedDatabase large = large_database();
-  const Layout layout = large.manifest.layout;
   // Of the small database: one runs, and four wait, as many as one client may have there.
   constexpr uint64_t kReaders = 3, kQueries = 5;
   ServerOptions options = few_threads();
-  options.api.response_bytes_max =
-      kReaders * 3 * layout.response_bytes() + kQueries * kResponseBytes;
-  start_with_small_buffers(options);
-  const std::string path = "/v1/epochs/" + large.epoch + "/queries";
-  epochs_->replace(std::make_shared<const ServingEpoch>(std::move(large), BatchLimits{}),
-                   ServedEpochs::Clock::now() + std::chrono::hours(1));
-  control_->hold();
-  Clients clients;
-  for (uint64_t seed = 0; seed < kQueries; ++seed) {
-    add(clients).send(query_request(seed));
-    if (seed == 0) control_->wait_for_batches(1);
-    wait_for_queue(seed);
-  }
-  Clients readers;
-  for (uint64_t i = 0; i < kReaders; ++i) {
-    readers.push_back(std::make_unique<LoopbackClient>(url(), 4'096));
-    readers.back()->send(
-        post_request(path, "application/octet-stream", std::string(3 * layout.query_bytes(), 'q')));
-    readers.back()->wait_until_readable();
-  }
+  options.api.response_bytes_max = kReaders * kLargeResponses + kQueries * kResponseBytes;
+  start_large_with_small_buffers(options);
+  Clients clients, readers;
+  send_held(clients, 0);
+  for (uint64_t seed = 1; seed < kQueries; ++seed) send_waiting(clients, seed, seed);
+  for (uint64_t i = 0; i < kReaders; ++i) add_reader(readers);
   EXPECT_EQ(ask(query_request(99)).problem(), "busy");
-  EXPECT_EQ(metric("blindfuse_http_connections_cut_total{why=\"response_memory\"}"), 0);
+  EXPECT_EQ(metric(kCutForMemory), 0);
   control_->release();
-  for (uint64_t seed = 0; seed < kQueries; ++seed) expect_answer(*clients[seed], seed);
-  for (const auto& reader : readers) {
-    EXPECT_EQ(reader->receive().body.size(), 3 * layout.response_bytes());
-  }
+  for (uint64_t seed = 0; seed < kQueries; ++seed) expect_answer(clients[seed], seed);
+  for (auto& reader : readers) EXPECT_EQ(reader.receive().body.size(), kLargeResponses);
 }
 
 // A connection that lingers, since its client has sent more, holds no memory for a response.
@@ -376,17 +283,11 @@ TEST_F(Attacks, AResponseThatIsCutOffHoldsNoMemory) {
   options.http.timeouts.write = milliseconds(100);
   options.http.timeouts.linger = std::chrono::hours(1);
   options.http.timeouts.drain = milliseconds(100);
-  start_with_small_buffers(options);
-  epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
-                   ServedEpochs::Clock::now());
+  start_large_with_small_buffers(options);
   LoopbackClient client(url(), 4'096);
-  client.send(post_request("/v1/epochs/" + epochs_->current()->database().epoch + "/queries",
-                           "application/octet-stream",
-                           std::string(3 * epochs_->current()->layout().query_bytes(), 'q')) +
-              "G");
-  wait_for(
-      [&] { return metric("blindfuse_http_connections_cut_total{why=\"slow_reader\"}") == 1; });
-  wait_for([&] { return metric("blindfuse_http_memory_bytes{of=\"responses\"}") == 0; });
+  client.send(large_request() + "G");
+  wait_for_metric("blindfuse_http_connections_cut_total{why=\"slow_reader\"}", 1);
+  wait_for([&] { return metric(kResponseMemory) == 0; });
   EXPECT_EQ(metric("blindfuse_http_connections"), 1) << "it lingers";
 }
 
@@ -404,53 +305,28 @@ TEST_F(Attacks, AThousandIdleConnectionsAreNobodysTrouble) {
   start(options);
   Clients clients;
   for (int i = 0; i < 1000; ++i) {
-    add(clients);
+    clients.emplace_back(url());
     if (i % 2 == 0) {
-      EXPECT_EQ(clients.back()->ask(get_request("/health/live")).status, 200);
+      EXPECT_EQ(clients.back().ask(get_request("/health/live")).status, 200);
     }
   }
   expect_good_clients_served();
   EXPECT_GE(metric("blindfuse_http_connections"), 1000);
   // Any of them may go on.
   for (size_t i = 0; i < clients.size(); i += 99) {
-    clients[i]->send(query_request(i));
-    expect_answer(*clients[i], i);
+    clients[i].send(query_request(i));
+    expect_answer(clients[i], i);
   }
   // And ever more push out the silent ones, not those who ask.
   LoopbackClient asks(url());
   for (int i = 0; i < 500; ++i) {
-    add(clients);
+    clients.emplace_back(url());
     if (i % 50 == 0) {
       EXPECT_EQ(asks.ask(get_request("/health/live")).status, 200);
     }
   }
   expect_good_clients_served();
   EXPECT_LE(metric("blindfuse_http_connections"), 1101);
-}
-
-TEST_F(Attacks, AFullQueueSaysSoAtOnce) {
-  start(few_threads(), {.batch_max = 4, .queue_max = 16});  // of which one client gets half
-  control_->hold();
-  LoopbackClient running(url());
-  running.send(query_request(0));
-  control_->wait_for_batches(1);
-  Clients waiting;
-  for (uint64_t seed = 1; seed <= 8; ++seed) {
-    add(waiting).send(query_request(seed));
-    wait_for_queue(seed);
-  }
-  // The engine does nothing all the while.
-  LoopbackClient refused(url());
-  for (int i = 0; i < 100; ++i) {
-    const HttpResponse response = refused.ask(query_request(99));
-    EXPECT_EQ(response.status, 503);
-    EXPECT_EQ(response.problem(), "busy");
-    EXPECT_TRUE(response.has("retry-after"));
-  }
-  control_->release();
-  expect_answer(running, 0);
-  for (uint64_t seed = 1; seed <= 8; ++seed) expect_answer(*waiting[seed - 1], seed);
-  expect_good_clients_served();
 }
 
 TEST_F(Attacks, StopsInTheMiddleOfAllThat) {
@@ -462,17 +338,15 @@ TEST_F(Attacks, StopsInTheMiddleOfAllThat) {
     options.http.timeouts.standstill = milliseconds(500);
     options.http.timeouts.linger = milliseconds(200);
     start(options);
-    epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
-                     ServedEpochs::Clock::now() + std::chrono::hours(1));
-    const std::string download = get_request("/v1/epochs/" + EpochId(64, 'a') + "/hint");
+    serve_next(large_database());
     const std::string query = query_request(3);
     const std::string address = url();
     Clients clients;
     for (size_t i = 0; i < 60; ++i) {
-      LoopbackClient& client = add(clients);
+      LoopbackClient& client = clients.emplace_back(url());
       if (i % 6 == 1) client.send(query.substr(0, 20));
       if (i % 6 == 2) client.send(query.substr(0, query.size() - 1));
-      if (i % 6 == 3) client.send(download);
+      if (i % 6 == 3) client.send(large_hint_request());
       if (i % 6 == 4) client.send("nonsense\r\n\r\n" + std::string(100'000, 'x'));
       if (i % 6 == 5) client.send(get_request("/health/live"));
     }

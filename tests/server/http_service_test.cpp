@@ -285,6 +285,18 @@ TEST_F(HttpService, CountsItsConnectionsAndBytes) {
   EXPECT_GT(server_.load().sent_bytes, 30u);
 }
 
+TEST(LogLimit, CountsWhatIsLeftOut) {
+  using std::chrono::seconds;
+  LogLimit limit(seconds(60));
+  const Clock::time_point start{};
+  EXPECT_EQ(limit.count(start), 1u);
+  EXPECT_EQ(limit.count(start), std::nullopt);
+  EXPECT_EQ(limit.count(start + seconds(59)), std::nullopt);
+  EXPECT_EQ(limit.count(start + seconds(60)), 3u);
+  EXPECT_EQ(limit.count(start + seconds(119)), std::nullopt);
+  EXPECT_EQ(limit.count(start + seconds(600)), 2u);
+}
+
 // The state of a thread of this process, as the system has it: S while it waits.
 char state_of_thread(pid_t thread) {
   std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");

@@ -60,25 +60,17 @@ class LoopbackClient {
   explicit LoopbackClient(const std::string& url, int buffer_bytes = 0)
       : buffer_bytes_(buffer_bytes) {
     if (url.starts_with("unix:")) {
-      connect_unix(url);
+      sockaddr_un address{};
+      address.sun_family = AF_UNIX;
+      url.copy(address.sun_path, sizeof address.sun_path - 1, 5);
+      connect_to(address, AF_UNIX, url);
       return;
     }
-    const auto port = static_cast<uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
-    const bool v6 = url.find('[') != std::string::npos;
-    open_socket(v6 ? AF_INET6 : AF_INET);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    sockaddr_in6 address6{};
-    address6.sin6_family = AF_INET6;
-    address6.sin6_port = htons(port);
-    address6.sin6_addr = in6addr_loopback;
-    const int result = v6 ? connect(fd_, reinterpret_cast<sockaddr*>(&address6), sizeof address6)
-                          : connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address);
-    if (result != 0) {
-      close();
-      throw std::runtime_error("cannot connect to " + url);
+    const auto port = htons(static_cast<uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
+    if (url.find('[') != std::string::npos) {
+      connect_to(sockaddr_in6{AF_INET6, port, 0, in6addr_loopback, 0}, AF_INET6, url);
+    } else {
+      connect_to(sockaddr_in{AF_INET, port, {htonl(INADDR_LOOPBACK)}, {}}, AF_INET, url);
     }
   }
   virtual ~LoopbackClient() { close(); }
@@ -167,25 +159,18 @@ class LoopbackClient {
 
  private:
   // A server that says nothing more fails the test, instead of holding up all of them.
-  void open_socket(int family) {
+  template <typename Address>
+  void connect_to(const Address& address, int family, const std::string& url) {
     fd_ = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const timeval patience{.tv_sec = 60, .tv_usec = 0};
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    if (buffer_bytes_ == 0) return;
-    setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &buffer_bytes_, sizeof buffer_bytes_);
-  }
-
-  void connect_unix(const std::string& url) {
-    const std::string path = url.substr(5);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.copy(address.sun_path, sizeof address.sun_path - 1);
-    open_socket(AF_UNIX);
-    if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-      close();
-      throw std::runtime_error("cannot connect to " + url);
+    if (buffer_bytes_ != 0) {
+      setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &buffer_bytes_, sizeof buffer_bytes_);
     }
+    if (connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return;
+    close();
+    throw std::runtime_error("cannot connect to " + url);
   }
 
   void receive_more() {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <future>
-#include <thread>
 
 #include "host/engines/engine_factory.h"
 #include "host/server/serving/batch_scheduler.h"
@@ -101,117 +100,25 @@ TEST(PackedAnswerPipeline, KeepsWordsAndKeysTogether) {
   EXPECT_TRUE(found[2] == packed_response(1));
 }
 
-class PackedScheduler : public ::testing::Test {
- protected:
-  std::unique_ptr<BatchScheduler> scheduler(const BatchLimits& limits) {
-    return std::make_unique<BatchScheduler>(*engine_, packed_layout(), limits, nullptr,
-                                            random_packing_tables());
-  }
-  static std::future<std::string> ask(BatchScheduler& scheduler, uint64_t seed) {
-    return ask_later(scheduler, as_bytes(packed_query(seed)));
-  }
-
-  const std::shared_ptr<TestEngine::Control> control_ = std::make_shared<TestEngine::Control>();
-  const std::unique_ptr<Engine> engine_ =
-      packed_engine(std::make_unique<TestEngine>(control_, kPackedRows, kPackedColumns));
-};
-
-TEST_F(PackedScheduler, BringsWhatWaitsIntoBatches) {
-  const auto scheduler = this->scheduler({.batch_max = 3, .queue_max = 5});
-  control_->hold();
-  std::vector<std::future<std::string>> answers;
-  answers.push_back(ask(*scheduler, 0));
-  control_->wait_for_batches(1);
-  for (uint64_t seed = 1; seed <= 5; ++seed) answers.push_back(ask(*scheduler, seed));
-  control_->release();
-  for (uint64_t seed = 0; seed <= 5; ++seed) {
-    EXPECT_TRUE(answers[seed].get() == packed_response(seed)) << seed;
-  }
-  EXPECT_EQ(control_->batches, (std::vector<size_t>{1, 3, 2}));
-}
-
-TEST_F(PackedScheduler, AnswersSeveralQueriesOfOneCallInOrder) {
-  const auto scheduler = this->scheduler({.batch_max = 2, .queue_max = 3});
-  std::string queries, expected;
-  for (const uint64_t seed : {4u, 0u, 2u}) {
-    queries += packed_query(seed);
-    expected += packed_response(seed);
-  }
-  EXPECT_TRUE(ask_and_wait(*scheduler, as_bytes(queries)) == expected);
-}
-
 // Queries are moved over those that no client waits for, and their keys with them.
-TEST_F(PackedScheduler, LeavesOutWhomNobodyWaitsFor) {
-  const auto scheduler = this->scheduler({.batch_max = 4, .queue_max = 8});
-  for (const unsigned gone : {0b0001u, 0b0110u, 0b1101u}) {
-    SCOPED_TRACE(gone);
-    control_->hold();
-    const size_t begun = control_->batches.size();
-    auto first = ask(*scheduler, 0);
-    control_->wait_for_batches(begun + 1);
-    std::vector<std::shared_ptr<PendingAnswer>> answers;
-    for (unsigned i = 0; i < 4; ++i) {
-      const std::string query = packed_query(1 + i);
-      answers.push_back(scheduler->ask(as_bytes(query)));
-    }
-    for (unsigned i = 0; i < 4; ++i) {
-      if ((gone >> i & 1) != 0) {
-        EXPECT_TRUE(answers[i]->drop());
-      }
-    }
-    control_->release();
-    EXPECT_TRUE(first.get() == packed_response(0));
-    for (unsigned i = 0; i < 4; ++i) {
-      if ((gone >> i & 1) != 0) continue;
-      while (!answers[i]->is_done()) std::this_thread::yield();
-      EXPECT_TRUE(answers[i]->responses() == packed_response(1 + i)) << i;
-    }
-    while (scheduler->waiting_count() > 0) std::this_thread::yield();
-  }
-}
-
-TEST_F(PackedScheduler, AFailureConcernsItsBatchAlone) {
-  const auto scheduler = this->scheduler({.batch_max = 2, .queue_max = 2});
-  control_->fail(true);
-  EXPECT_THROW(ask(*scheduler, 0).get(), ResourceError);
-  control_->fail(false);
-  EXPECT_TRUE(ask(*scheduler, 1).get() == packed_response(1));
-}
-
-// Notes what it is asked for.
-class PackingEngine final : public support::PlainEngine {
- public:
-  using PlainEngine::PlainEngine;
-
-  std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
-      WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-      size_t batch_max, const SecondLevelSpec* second, size_t bucket_count) override {
-    EXPECT_EQ(bits.query, kQueryBits);
-    EXPECT_EQ(bits.response, kResponseBits);
-    EXPECT_EQ(slot_count, 3u + 2 * 2 + 1);
-    EXPECT_EQ(batch_max, 2u);
-    EXPECT_EQ(tables.size(), kPacks);
-    ++pipelines_;
-    EXPECT_EQ(bucket_count, 1u);
-    return PlainEngine::make_packed_answer_pipeline(bits, tables, slot_count, batch_max, second,
-                                                    bucket_count);
-  }
-  int pipelines() const { return pipelines_; }
-
- private:
-  int pipelines_ = 0;
-};
-
-TEST(PackedSchedulerOfItsEngine, AsksTheEngineForOnePipelineOfItsSize) {
-  const auto engine = packed_engine(std::make_unique<PackingEngine>(kPackedRows, kPackedColumns));
-  BatchScheduler scheduler(*engine, packed_layout(), {.batch_max = 2, .queue_max = 3}, nullptr,
+TEST(PackedScheduler, LeavesOutWhomNobodyWaitsFor) {
+  const auto control = std::make_shared<TestEngine::Control>();
+  const auto engine =
+      packed_engine(std::make_unique<TestEngine>(control, kPackedRows, kPackedColumns));
+  BatchScheduler scheduler(*engine, packed_layout(), {.batch_max = 4, .queue_max = 8}, nullptr,
                            random_packing_tables());
-  EXPECT_EQ(dynamic_cast<const PackingEngine&>(*engine).pipelines(), 1);
-  EXPECT_TRUE(ask_and_wait(scheduler, as_bytes(packed_query(1))) == packed_response(1));
+  control->hold();
+  auto first = ask_later(scheduler, as_bytes(packed_query(0)));
+  control->wait_for_batches(1);
+  EXPECT_TRUE(scheduler.ask(as_bytes(packed_query(1) + packed_query(2)))->drop());
+  auto others = ask_later(scheduler, as_bytes(packed_query(3) + packed_query(4)));
+  control->release();
+  EXPECT_TRUE(first.get() == packed_response(0));
+  EXPECT_TRUE(others.get() == packed_response(3) + packed_response(4));
 }
 
 // A layout of five buckets, each of one shard.
-TEST(PackedSchedulerOfItsEngine, AnswersTheColumnsOfEachBucketWithItsWords) {
+TEST(PackedScheduler, AnswersTheColumnsOfEachBucketWithItsWords) {
   constexpr uint32_t kBuckets = kPackedShards, kBucketColumns = kPackedRecordBytes;
   const auto engine = packed_engine();
   Layout layout = packed_layout();

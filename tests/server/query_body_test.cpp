@@ -5,6 +5,7 @@
 
 #include "src/base/base64.h"
 #include "src/base/errors.h"
+#include "tests/support.h"
 
 namespace blindfuse {
 namespace {
@@ -19,13 +20,9 @@ std::string parse(BodyFormat format, std::string body) {
 std::string parse_json(const std::string& body) { return parse(BodyFormat::kJson, body); }
 
 std::string json_error(const std::string& body) {
-  try {
-    parse_json(body);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << body << " was accepted";
-  return "";
+  const std::string error = support::input_error_of([&] { parse_json(body); });
+  EXPECT_NE(error, "") << body << " was accepted";
+  return error;
 }
 
 // "QUJDRA==" is ABCD, "RUZHSA==" is EFGH.
@@ -55,10 +52,12 @@ TEST(QueryBody, RefusesOtherJson) {
 }
 
 TEST(QueryBody, NamesThePlaceOfBrokenJsonWithoutQuotingIt) {
-  for (const char* body : {"", "{", "{\"queries\":[\"secret\x01\"]}", "{\"queries\":[\"\xff\"]}",
-                           R"({"queries":["QUJDRA=="]} x)", R"({"queries":["QUJDRA==",]})",
-                           R"({'queries':["QUJDRA=="]})", R"({"queries":["secret)",
-                           R"({"queries":[1e999]})", "/* */ {}"}) {
+  for (const char* body :
+       {"", "{", "{\"queries\":[\"secret\x01\"]}", "{\"queries\":[\"\xff\"]}",
+        R"({"queries":["QUJDRA=="]} x)", R"({"queries":["QUJDRA==",]})",
+        R"({'queries':["QUJDRA=="]})", R"({"queries":["secret)", R"({"queries":[1e999]})",
+        "/* */ {}", R"({"queries":["QUJDRA=="]}{})", "{\"queries\":[\"\xc3\x28\"]}",
+        R"({"queries":["QUJD\ud800"]})", " ", "\"", R"({"\u0071ueries":["QUJDRA=="])"}) {
     const std::string error = json_error(body);
     EXPECT_THAT(error, testing::StartsWith("not JSON at byte ")) << body;
     EXPECT_THAT(error, testing::Not(testing::HasSubstr("secret")));
@@ -131,11 +130,8 @@ TEST(QueryBody, ReadsBinary) {
   for (const size_t size : {0u, 1u, 3u, 5u, 11u, 13u, 16u}) {
     EXPECT_THROW(parse(BodyFormat::kBinary, std::string(size, 'x')), InputError) << size;
   }
-  try {
-    check_binary_length(5, kLimits);
-  } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(), "the body has 5 bytes; expected 1 to 3 queries of 4 bytes each");
-  }
+  EXPECT_EQ(support::input_error_of([] { check_binary_length(5, kLimits); }),
+            "the body has 5 bytes; expected 1 to 3 queries of 4 bytes each");
 }
 
 TEST(QueryBody, WritesResponses) {

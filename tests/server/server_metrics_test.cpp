@@ -60,7 +60,6 @@ Series parse(const std::string& text) {
 class Metrics : public RunningServer {
  protected:
   Series series() { return parse(metrics_text()); }
-  std::string query(uint64_t seed) const { return pack(random_query(seed), kQueryBits); }
 };
 
 TEST_F(Metrics, AreThereFromTheBeginning) {
@@ -103,7 +102,6 @@ TEST_F(Metrics, CountRequestsAndTheirBytes) {
   start();
   LoopbackClient client(url());
   uint64_t received = 0;
-  uint64_t sent = 0;
   const auto send = [&](const std::string& request, int status) {
     received += request.size();
     client.send(request);
@@ -112,15 +110,13 @@ TEST_F(Metrics, CountRequestsAndTheirBytes) {
   send(get_request("/v1/database"), 200);
   send(get_request("/v1/database"), 200);
   send(get_request("/nowhere"), 404);
-  send(binary_request(query(1) + query(2)), 200);
+  send(binary_request(queries(2)), 200);
   send(get_request(epoch_path("/shards")), 200);
   // What was sent: bodies, and headers of a size that is not known here. The client may have the
   // last of it before the server has counted it.
-  sent = 2 * database_.downloads->manifest_text.size() + 2 * kResponseBytes +
-         database_.downloads->table.size();
-  while (metric("blindfuse_http_sent_bytes_total") <= static_cast<double>(sent)) {
-    std::this_thread::yield();
-  }
+  const uint64_t sent = 2 * database_.downloads->manifest_text.size() + 2 * kResponseBytes +
+                        database_.downloads->table.size();
+  wait_for_metric("blindfuse_http_sent_bytes_total", static_cast<double>(sent + 1));
   const Series now = series();
   const auto requests = [&](const std::string& route, int status) {
     const std::string name = "blindfuse_http_requests_total{route=\"" + route + "\",status=\"" +
@@ -140,22 +136,14 @@ TEST_F(Metrics, CountRequestsAndTheirBytes) {
 
 TEST_F(Metrics, CountBatchesByTheirSize) {
   start();
-  control_->hold();
-  std::vector<std::unique_ptr<LoopbackClient>> clients;
-  for (uint64_t i = 0; i < 4; ++i) {
-    clients.push_back(std::make_unique<LoopbackClient>(url()));
-    clients.back()->send(binary_request(query(i)));
-    if (i == 0) {
-      control_->wait_for_batches(1);
-    } else {
-      wait_for_queue(i);
-    }
-  }
+  Clients clients;
+  send_held(clients, 0);
+  for (uint64_t i = 1; i < 4; ++i) send_waiting(clients, i, i);
   EXPECT_EQ(series().at("blindfuse_queue_length"), 3);
   control_->release();
-  for (auto& client : clients) EXPECT_EQ(client->receive().status, 200);
+  for (auto& client : clients) EXPECT_EQ(client.receive().status, 200);
   // An answer may be faster than its batch's end.
-  while (series().at("blindfuse_batch_queries_count") < 2) std::this_thread::yield();
+  wait_for_metric("blindfuse_batch_queries_count", 2);
   const Series now = series();
   EXPECT_EQ(control_->batches, (std::vector<size_t>{1, 3}));
   EXPECT_EQ(now.at("blindfuse_batch_queries_bucket{le=\"1\"}"), 1);
@@ -171,19 +159,14 @@ TEST_F(Metrics, CountWhatBecameOfQueries) {
   options.api.queries_per_request_max = 2;
   start(options, {.batch_max = 1, .queue_max = 2});
   control_->fail(true);
-  EXPECT_EQ(ask(binary_request(query(1))).status, 503);
+  EXPECT_EQ(ask(query_request(1)).status, 503);
   control_->fail(false);
-  control_->hold();
-  LoopbackClient running(url());
-  running.send(binary_request(query(1)));
-  control_->wait_for_batches(2);
-  LoopbackClient waiting(url());
-  waiting.send(binary_request(query(1)));
-  wait_for_queue(1);
-  EXPECT_EQ(ask(binary_request(query(1) + query(2))).problem(), "busy");
+  Clients clients;
+  send_held(clients, 1);
+  send_waiting(clients, 1, 1);
+  EXPECT_EQ(ask(binary_request(queries(2))).problem(), "busy");
   control_->release();
-  EXPECT_EQ(running.receive().status, 200);
-  EXPECT_EQ(waiting.receive().status, 200);
+  for (auto& client : clients) EXPECT_EQ(client.receive().status, 200);
   EXPECT_EQ(ask(binary_request("malformed")).status, 400);
   const Series now = series();
   EXPECT_EQ(now.at("blindfuse_queries_total{outcome=\"engine_failed\"}"), 1);
@@ -235,8 +218,7 @@ TEST_F(Metrics, FollowTheEpoch) {
   next.epoch = EpochId(64, 'e');
   next.manifest.layout.key_count = 7;
   next.published_at = 1'800'000'000;
-  epochs_->replace(std::make_shared<const ServingEpoch>(std::move(next), BatchLimits{}),
-                   ServedEpochs::Clock::now() + std::chrono::hours(1));
+  serve_next(std::move(next));
   Series now = series();
   EXPECT_EQ(now.at("blindfuse_epochs"), 2);
   EXPECT_EQ(now.at("blindfuse_keys"), 7);

@@ -124,6 +124,18 @@ inline std::string expected_response(const Numbers& query) {
   return pack(rounded, kResponseBits);
 }
 
+// Some random queries as they are sent, one after another, or their responses.
+inline std::string queries(uint64_t count, uint64_t seed = 0) {
+  std::string all;
+  for (uint64_t i = 0; i < count; ++i) all += pack(random_query(seed + i), kQueryBits);
+  return all;
+}
+inline std::string responses(uint64_t count, uint64_t seed = 0) {
+  std::string all;
+  for (uint64_t i = 0; i < count; ++i) all += expected_response(random_query(seed + i));
+  return all;
+}
+
 // Multiplies with plain loops. A test can hold it back before every product, and make it fail.
 class TestEngine final : public support::PlainEngine {
  public:

@@ -10,14 +10,13 @@
 #include <memory>
 #include <thread>
 
-#include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"
 #include "tests/server/tls_testing.h"
+#include "tests/support.h"
 
 namespace blindfuse::server_testing {
 namespace {
 
-using builder_testing::TemporaryFolder;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -42,23 +41,21 @@ class Tls : public RunningServer {
     start(options, limits, {}, tls_);
   }
   void expect_tls_healthy() {
-    const Numbers query = random_query(4711);
-    TlsClient client(url());
-    EXPECT_EQ(client.ask(binary_request(pack(query, kQueryBits))).body, expected_response(query));
+    EXPECT_EQ(TlsClient(url()).ask(query_request(4711)).body, responses(1, 4711));
   }
   std::string hints() const { return hints_of(database_, 0, kShards - 1); }
 
-  // What the two files are refused with; empty when they are not.
-  std::string refusal() const {
-    try {
-      load();
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+  // What files are refused with; empty when they are not.
+  std::string refusal() const { return refusal_of(certificate(), key()); }
+  static std::string refusal_of(const std::string& certificate, const std::string& key) {
+    return support::input_error_of([&] { http::TlsCertificate(certificate, key); });
+  }
+  // Adds a certificate after the first.
+  void append_issuer(EVP_PKEY& issuer, long serial, long begin = -3600, long end = 3600) const {
+    write_certificate(certificate() + ".issuer", issuer, serial, begin, end);
+    std::ofstream(certificate(), std::ios::app) << std::ifstream(certificate() + ".issuer").rdbuf();
   }
 
-  const TemporaryFolder folder_;
   std::shared_ptr<http::TlsCertificate> tls_;
 };
 
@@ -67,9 +64,7 @@ TEST_F(Tls, AnswersLookUps) {
   EXPECT_EQ(url().substr(0, 18), "https://127.0.0.1:");
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     TlsClient client(url(), version);
-    EXPECT_EQ(client.ask(get_request("/v1/database")).body, database_.downloads->manifest_text);
-    const Numbers query = random_query(1);
-    EXPECT_EQ(client.ask(binary_request(pack(query, kQueryBits))).body, expected_response(query));
+    EXPECT_EQ(client.ask(query_request(1)).body, responses(1, 1));
     // Many records, and more than a socket takes at once.
     EXPECT_EQ(client.ask(get_request(epoch_path("/hint"))).body, hints());
   }
@@ -82,35 +77,25 @@ TEST_F(Tls, TakesBodiesLargerThanARecord) {
   ServerOptions options = default_options();
   options.api.queries_per_request_max = kQueries;
   start_tls(options, {.batch_max = 8, .queue_max = kQueries});
-  std::string queries;
-  std::string responses;
-  for (size_t i = 0; i < kQueries; ++i) {
-    queries += pack(random_query(i), kQueryBits);
-    responses += expected_response(random_query(i));
-  }
-  ASSERT_GT(queries.size(), 16'384u);
-  TlsClient client(url());
-  EXPECT_EQ(client.ask(binary_request(queries)).body, responses);
+  ASSERT_GT(queries(kQueries).size(), 16'384u);
   // The end of one request and the beginning of the next within a record.
-  const std::string twice = binary_request(queries) + binary_request(queries);
+  const std::string request = binary_request(queries(kQueries)), twice = request + request;
+  TlsClient client(url());
   for (size_t at = 0; at < twice.size(); at += 7000) client.send(twice.substr(at, 7000));
-  EXPECT_EQ(client.receive().body, responses);
-  EXPECT_EQ(client.receive().body, responses);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(client.receive().body, responses(kQueries));
 }
 
 TEST_F(Tls, AnswersPipelinedRequests) {
   start_tls();
-  const Numbers query = random_query(2);
-  const std::string requests = get_request("/health/live") +
-                               binary_request(pack(query, kQueryBits)) + get_request("/nowhere") +
-                               get_request("/v1/database");
+  const std::string requests = get_request("/health/live") + query_request(2) +
+                               get_request("/nowhere") + get_request("/v1/database");
   TlsClient whole(url());
   whole.send(requests);
   TlsClient bytes(url());  // a record for each
   for (const char c : requests) bytes.send({&c, 1});
   for (TlsClient* client : {&whole, &bytes}) {
     EXPECT_EQ(client->receive().status, 200);
-    EXPECT_EQ(client->receive().body, expected_response(query));
+    expect_answer(*client, 2);
     EXPECT_EQ(client->receive().status, 404);
     EXPECT_EQ(client->receive().body, database_.downloads->manifest_text);
   }
@@ -121,12 +106,11 @@ TEST_F(Tls, GoesOnAfterAnAnswerThatTookLong) {
   start_tls();
   control_->hold();
   TlsClient client(url());
-  client.send(binary_request(pack(random_query(1), kQueryBits)) +
-              binary_request(pack(random_query(2), kQueryBits)) + get_request("/v1/database"));
+  client.send(query_request(1) + query_request(2) + get_request("/v1/database"));
   control_->wait_for_batches(1);
   control_->release();
-  EXPECT_EQ(client.receive().body, expected_response(random_query(1)));
-  EXPECT_EQ(client.receive().body, expected_response(random_query(2)));
+  expect_answer(client, 1);
+  expect_answer(client, 2);
   EXPECT_EQ(client.receive().body, database_.downloads->manifest_text);
 }
 
@@ -135,16 +119,16 @@ TEST_F(Tls, DropsQueriesOfClientsThatLeave) {
   start_tls();
   control_->hold();
   TlsClient running(url());
-  running.send(binary_request(pack(random_query(1), kQueryBits)));
+  running.send(query_request(1));
   control_->wait_for_batches(1);
   // TLS 1.3 would send a ticket, and closing with that unread resets the connection.
   TlsClient leaving(url(), TLS1_2_VERSION);
-  leaving.send(binary_request(pack(random_query(2), kQueryBits)));
+  leaving.send(query_request(2));
   wait_for_queue(1);
   leaving.leave();
-  while (metric("blindfuse_queries_total{outcome=\"abandoned\"}") < 1) std::this_thread::yield();
+  wait_for_metric("blindfuse_queries_total{outcome=\"abandoned\"}", 1);
   control_->release();
-  EXPECT_EQ(running.receive().body, expected_response(random_query(1)));
+  expect_answer(running, 1);
   EXPECT_EQ(control_->batches, std::vector<size_t>{1});
 }
 
@@ -187,18 +171,9 @@ TEST_F(Tls, SurvivesThoseWhoLeave) {
   start_tls();
   for (int i = 0; i < 5; ++i) {
     LoopbackClient(url()).send(std::string("\x16\x03\x01", 3));
-    { TlsClient client(url()); }
-    {
-      TlsClient client(url());
-      client.send(binary_request(pack(random_query(1), kQueryBits)).substr(0, 300));
-    }
-    {
-      TlsClient client(url());
-      client.send(get_request(epoch_path("/hint")));
-    }
-    {
-      TlsClient client(url());
-      client.send(binary_request(pack(random_query(1), kQueryBits)));
+    for (const std::string& request : {std::string(), query_request(1).substr(0, 300),
+                                       get_request(epoch_path("/hint")), query_request(1)}) {
+      TlsClient(url()).send(request);
     }
   }
   expect_tls_healthy();
@@ -212,13 +187,13 @@ TEST_F(Tls, GivesUpOnHandshakesThatStall) {
   options.http.timeouts.idle = std::chrono::milliseconds(300);
   options.http.timeouts.head = std::chrono::milliseconds(600);
   start_tls(options);
-  std::vector<std::unique_ptr<LoopbackClient>> clients;
+  Clients clients;
   for (int i = 0; i < 20; ++i) {
-    clients.push_back(std::make_unique<LoopbackClient>(url()));
-    if (i % 2 == 1) clients.back()->send(std::string("\x16\x03\x01\x02\x00\x01\x00", 7));
+    clients.emplace_back(url());
+    if (i % 2 == 1) clients.back().send(std::string("\x16\x03\x01\x02\x00\x01\x00", 7));
   }
   for (int i = 0; i < 5; ++i) expect_tls_healthy();
-  for (auto& client : clients) EXPECT_TRUE(client->is_closed());
+  for (auto& client : clients) EXPECT_TRUE(client.is_closed());
   LoopbackClient slow(url());
   slow.send(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11));
   bool gone = false;
@@ -276,33 +251,25 @@ TEST_F(Tls, RefusesFilesThatDoNotBelongTogether) {
 }
 
 TEST_F(Tls, RefusesFilesThatAreNoPem) {
-  std::ofstream(certificate()) << "nonsense\n";
-  EXPECT_THAT(refusal(), HasSubstr(certificate() + ": not a certificate in PEM"));
-  write_pair(1);
-  std::ofstream(key()) << "nonsense\n";
-  EXPECT_THAT(refusal(), HasSubstr(key() + ": not a private key in PEM"));
-  write_pair(1);
-  std::filesystem::resize_file(certificate(), 100);
-  EXPECT_THAT(refusal(), HasSubstr(certificate()));
-  std::filesystem::remove(certificate());
-  EXPECT_THAT(refusal(), HasSubstr("No such file"));
-  write_pair(1);
-  std::filesystem::remove(key());
-  EXPECT_THAT(refusal(), HasSubstr("No such file"));
-  // The two in the wrong order.
-  write_pair(1);
-  EXPECT_THROW(http::TlsCertificate(key(), certificate()), InputError);
+  using std::filesystem::remove;
+  const std::string certificate = this->certificate(), key = this->key();
+  const std::pair<std::function<void()>, std::string> troubles[] = {
+      {[&] { std::ofstream(certificate) << "nonsense\n"; },
+       certificate + ": not a certificate in PEM"},
+      {[&] { std::ofstream(key) << "nonsense\n"; }, key + ": not a private key in PEM"},
+      {[&] { std::filesystem::resize_file(certificate, 100); }, certificate},
+      {[&] { remove(certificate.c_str()); }, "No such file"},
+      {[&] { remove(key.c_str()); }, "No such file"},
+  };
+  for (const auto& [trouble, refused] : troubles) {
+    write_pair(1);
+    EXPECT_EQ(refusal(), "");
+    trouble();
+    EXPECT_THAT(refusal(), HasSubstr(refused));
+  }
 }
 
 TEST_F(Tls, SaysThatTheFilesAreSwapped) {
-  const auto refusal_of = [](const std::string& certificate, const std::string& key) {
-    try {
-      http::TlsCertificate(certificate, key);
-    } catch (const InputError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
   EXPECT_EQ(refusal_of(key(), certificate()),
             key() + ": a private key, and not a certificate; were the two files swapped?");
   EXPECT_EQ(refusal_of(certificate(), certificate()),
@@ -322,8 +289,7 @@ TEST_F(Tls, KnowsWhenItsChainExpires) {
   const auto tls = load();
   EXPECT_GE(tls->expires_at(), before + 100 * kDay);
   EXPECT_LE(tls->expires_at(), std::time(nullptr) + 100 * kDay);
-  write_certificate(certificate() + ".issuer", *own, 2, -kDay, 30 * kDay);
-  std::ofstream(certificate(), std::ios::app) << std::ifstream(certificate() + ".issuer").rdbuf();
+  append_issuer(*own, 2, -kDay, 30 * kDay);
   tls->reload();
   EXPECT_GE(tls->expires_at(), before + 30 * kDay);
   EXPECT_LE(tls->expires_at(), std::time(nullptr) + 30 * kDay);
@@ -338,20 +304,16 @@ TEST_F(Tls, WarnsOfACertificateThatClientsRefuse) {
   constexpr long kDay = 24 * 60 * 60;
   const PrivateKey own = make_key();
   write_key(key(), *own);
-  const auto log_of = [&](long begin, long end) {
+  const auto expect_log = [&](long begin, long end, const char* expected) {
     write_certificate(certificate(), *own, 1, begin, end);
     testing::internal::CaptureStdout();
     load();
-    return testing::internal::GetCapturedStdout();
+    EXPECT_THAT(testing::internal::GetCapturedStdout(), testing::ContainsRegex(expected));
   };
-  EXPECT_THAT(log_of(-2 * kDay, -kDay),
-              testing::ContainsRegex("warning.*the certificate expired on "));
-  EXPECT_THAT(log_of(kDay, 2 * kDay),
-              testing::ContainsRegex("warning.*the certificate is not valid before "));
-  EXPECT_THAT(log_of(-kDay, 13 * kDay + 60),
-              testing::ContainsRegex("warning.*the certificate expires on .*; days left: 13"));
-  EXPECT_THAT(log_of(-kDay, 15 * kDay + 60),
-              testing::ContainsRegex("info.*the certificate is valid until .*; days left: 15"));
+  expect_log(-2 * kDay, -kDay, "warning.*the certificate expired on ");
+  expect_log(kDay, 2 * kDay, "warning.*the certificate is not valid before ");
+  expect_log(-kDay, 13 * kDay + 60, "warning.*the certificate expires on .*; days left: 13");
+  expect_log(-kDay, 15 * kDay + 60, "info.*the certificate is valid until .*; days left: 15");
 }
 
 // Which would keep a server that reads its files again waiting forever.
@@ -368,9 +330,7 @@ TEST_F(Tls, RefusesWhatIsNoFile) {
 
 // A server sends the certificates that lead to its root, too.
 TEST_F(Tls, SendsItsChain) {
-  const PrivateKey issuer = make_key();
-  write_certificate(certificate() + ".issuer", *issuer, 5);
-  std::ofstream(certificate(), std::ios::app) << std::ifstream(certificate() + ".issuer").rdbuf();
+  append_issuer(*make_key(), 5);
   start_tls();
   EXPECT_EQ(TlsClient(url()).chain_length(), 2);
   std::ofstream(certificate(), std::ios::app) << "-----BEGIN CERTIFICATE-----\nAAAA\n";

@@ -6,6 +6,7 @@ import http.server
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+import unittest
 import urllib.error
 import urllib.request
 
@@ -21,6 +23,12 @@ import plain_ed25519  # noqa: E402
 
 SKIPPED = 77
 FAKE_CLIENT = pathlib.Path(__file__).with_name("fake_client.js")
+VALUES = [b"tea\thot leaf juice", b"coffee\thot bean juice", b"cocoa\thot chocolate", b"na\xc3\xafve\t\xc3\xa9t\xc3\xa9 \xe2\x98\x80",
+          b"markup\t<b>bold</b><script>document.title='broken'</script>", b'menu\t{"drinks":["tea","coffee"],"open":true}']
+DESKTOP = {"width": 1280, "height": 900}
+TIMEOUT_MS = 120_000
+
+options = None  # of the command line
 
 
 def skip(reason):
@@ -197,3 +205,61 @@ class Proxy:
     def __exit__(self, *_):
         self.server.shutdown()
         self.server.server_close()
+
+
+class PageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        from playwright.sync_api import sync_playwright
+        cls.playwright = cls.enterClassContext(sync_playwright())
+        cls.browser = launch(cls.playwright)
+        cls.addClassCleanup(cls.browser.close)
+        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.database = build_database(options.blindfuse, VALUES, cls.folder)
+
+    def serve(self, *arguments, database=None, port=None):
+        return self.enterContext(Server(options.blindfuse, database or self.database, *arguments, port=port))
+
+    def open(self, url, fake=None, expect_errors=False, **context):
+        """The page at `url`; with `fake`, its client is the stand-in, which does as that says."""
+        context = self.browser.new_context(**{"viewport": DESKTOP, **context})
+        self.addCleanup(context.close)
+        context.set_default_timeout(TIMEOUT_MS)
+        page = context.new_page()
+        self.requests, self.complaints = [], []
+        context.on("request", lambda request: self.requests.append(request.url))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        # Violations of the policy, and exceptions; a server that does not answer is in the console, too.
+        page.on("console", lambda line: self.complaints.append(line.text) if line.type == "error" and not expect_errors else None)
+        if fake is not None:
+            context.route("**/client/blindfuse.js", lambda route: route.fulfill(
+                path=FAKE_CLIENT, content_type="text/javascript"))
+            page.add_init_script(f"window.fakeClient = {json.dumps(fake)}")
+        page.goto(url)
+        return page
+
+    def await_ready(self, page):
+        page.locator("#status", has_text="Ready.").wait_for()
+
+    def look_up(self, page, key):
+        """The text that the page shows for a key, typed and sent with the keyboard."""
+        page.locator("#key").fill(key)
+        page.locator("#key").press("Enter")
+        self.await_answer(page, key)
+        return page.locator("#answer .value, #answer pre, #answer .note").first.inner_text()
+
+    def await_answer(self, page, key):
+        """Waits for the answer, and for what the server saw of it, which is shown a moment later."""
+        whole = re.compile(f"^{re.escape(key)}$")
+        page.locator("#answer h2", has_text=whole).wait_for()
+        page.locator(".looks .word").last.filter(has_text=whole).wait_for()
+
+    def assert_accessible(self, page):
+        from axe_playwright_python.sync_playwright import Axe
+        # Colours of what is still fading in are not its colours.
+        page.evaluate("Promise.allSettled(document.getAnimations().map((animation) => animation.finished))")
+        violations = Axe().run(page).response["violations"]
+        self.assertEqual([(fault["id"], [node["html"] for node in fault["nodes"]]) for fault in violations], [])
+
+    def assert_no_sideways_scrolling(self, page):
+        self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0)
