@@ -369,10 +369,6 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RingBatchKernelTest);
 INSTANTIATE_TEST_SUITE_P(All, RingBatchKernelTest, ::testing::ValuesIn(ring_kernels_for_batches()),
                          name_of_kernel);
 
-TEST(RingKernelCoverage, RunsAKernelForBatches) {
-  if (ring_kernels_for_batches().empty()) GTEST_SKIP() << "this processor cannot run: amx";
-}
-
 TEST(RingKernels, EndWithThePortableOne) { EXPECT_EQ(ring_kernels().back().name, "portable"); }
 
 }  // namespace
