@@ -87,7 +87,7 @@ TEST(OpenSource, DecodesKeysAndValuesOfEveryFormat) {
     std::set<std::string> errors;  // without the place
     for (const auto& [name, text] : texts_of(key, value)) {
       const std::string error = read_path(directory.write(name, text), options).error;
-      errors.insert(error.substr(std::min(error.size(), error.find(", line") + 9)));
+      errors.insert(error.substr(std::min(error.size(), error.find(", line") + 10)));
     }
     EXPECT_EQ(errors.size(), 1u) << testing::PrintToString(errors);
     return *errors.begin();

@@ -44,7 +44,7 @@ TEST(Sha256, HashesTheExamplesOfTheStandard) {
 
 TEST(Sha256, HashesPiecesAsTheWhole) {
   for (const Example& example : examples()) {
-    Sha256 hash;  // starts anew after finish()
+    Sha256 hash;  // used again after finish()
     for (const size_t piece : {1, 63, 64, 65, 1000}) {
       for (size_t at = 0; at < example.text.size(); at += piece) {
         hash.update(std::string_view(example.text).substr(at, piece));
