@@ -61,15 +61,6 @@ class SchemeVectors : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Files, SchemeVectors,
                          testing::Values("database_keyword.json", "database_index.json"));
 
-TEST_P(SchemeVectors, MatricesHaveTheirHashes) {
-  const uint64_t bytes = layout_.shard_matrix_bytes();
-  for (uint64_t i = 0; i < layout_.shard_count; ++i) {
-    const auto columns = matrix_.columns(i * layout_.record_bytes(), layout_.record_bytes());
-    ASSERT_EQ(columns.size(), bytes);
-    EXPECT_EQ(json(to_hex(sha256(columns))), file_.at("shards").at(i).at("matrix_sha256"));
-  }
-}
-
 TEST_P(SchemeVectors, HintsAreThoseOfTheFile) {
   WorkerThreads threads(2);
   const PublicMatrix a(manifest_.seed, layout_.lwe->dimension);

@@ -110,11 +110,19 @@ TEST_P(AnswerPipelineTest, PanelProductsAreThoseOfTheWholeMatrix) {
     engine->seal();
     const uint64_t rows_at_once = 64 * random.between(1, 10);
     const auto products = engine->make_panel_products(count, rows_at_once);
+    const std::vector<uint32_t> plain = random.words(rows * count);
+    std::vector<uint32_t> expected(count * columns), at_once(count * columns);
+    engine->multiply({plain.data(), count, rows}, {0, rows}, {expected.data(), count, columns});
     // Panels of 64 words of every vector, as the public matrix has them.
-    const std::vector<uint32_t> words = random.words(rows * count);
-    std::vector<uint32_t> expected(count * columns);
+    std::vector<uint32_t> words(plain.size());
+    for (size_t b = 0; b < count; ++b) {
+      for (uint64_t r = 0; r < rows; ++r) {
+        words[(r / 64 * count + b) * 64 + r % 64] = plain[b * rows + r];
+      }
+    }
     engine->multiply({words.data(), count, 64, 64 * count}, {0, rows},
-                     {expected.data(), count, columns});
+                     {at_once.data(), count, columns});
+    EXPECT_TRUE(at_once == expected) << panels << " panels";
     for (uint64_t first = 0; first < rows; first += rows_at_once) {
       const RowRange range{first, std::min(rows, first + rows_at_once)};
       const std::span<uint32_t> buffer = products->buffer();

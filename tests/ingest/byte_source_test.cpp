@@ -34,23 +34,6 @@ struct Pipe {
   std::array<int, 2> ends{};
 };
 
-TEST(ByteSource, ReadsMemory) {
-  MemoryByteSource source("hello", "greeting");
-  EXPECT_EQ(source.bytes_total(), 5u);
-  EXPECT_EQ(source.name(), "greeting");
-  EXPECT_EQ(read_to_end(source, 2), "hello");
-  EXPECT_EQ(source.bytes_total(), 5u);
-}
-
-TEST(ByteSource, ReadsAFile) {
-  const TemporaryDirectory directory;
-  const std::string path = directory.write("words", "a\0b\n"sv);
-  const auto source = open_file(path);
-  EXPECT_EQ(source->name(), path);
-  EXPECT_EQ(source->bytes_total(), 4u);
-  EXPECT_EQ(read_to_end(*source, 3), "a\0b\n"sv);
-}
-
 TEST(ByteSource, CountsWhatIsAheadOfAFilesPosition) {
   const TemporaryDirectory directory;
   const int descriptor = open(directory.write("words", "0123456789").c_str(), O_RDONLY);
@@ -106,19 +89,6 @@ TEST(ByteSource, ReadsOnAfterASignal) {
   sigaction(SIGUSR1, &previous, nullptr);
 }
 
-TEST(ByteSource, SaysWhyAFileCannotBeOpened) {
-  const TemporaryDirectory directory;
-  const std::string missing = directory.path("missing");
-  EXPECT_EQ(error_of([&] { open_file(missing); }),
-            missing + ": No such file or directory; expected a readable file");
-  const std::string inside = directory.write("file", "") + "/inside";
-  EXPECT_EQ(error_of([&] { open_file(inside); }),
-            inside + ": Not a directory; expected a readable file");
-  const std::string itself = directory.path("");
-  EXPECT_EQ(error_of([&] { open_file(itself); }),
-            itself + ": Is a directory; expected a readable file");
-}
-
 TEST(ByteSource, SaysThatAFileMayNotBeRead) {
   const TemporaryDirectory directory;
   const std::string path = directory.write("secret", "");
@@ -130,13 +100,6 @@ TEST(ByteSource, SaysThatAFileMayNotBeRead) {
   const std::string error = error_of([&] { open_file(path); });
   ASSERT_EQ(seteuid(self), 0);
   EXPECT_EQ(error, path + ": Permission denied; expected a readable file");
-}
-
-TEST(ByteSource, SaysWhyReadingFails) {
-  // The first page of a process is never there: opening succeeds, reading gives EIO.
-  const auto source = open_file("/proc/self/mem");
-  EXPECT_EQ(error_of([&] { read_to_end(*source, 16); }),
-            "/proc/self/mem: Input/output error; expected a readable file");
 }
 
 TEST(ByteSource, RefusesADescriptorThatIsNotOpen) {

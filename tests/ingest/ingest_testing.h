@@ -23,6 +23,7 @@
 #include "host/ingest/key_value_source.h"
 #include "host/ingest/line_reader.h"
 #include "src/base/errors.h"
+#include "tests/publish/builder_testing.h"
 
 namespace blindfuse::ingest_testing {
 
@@ -122,19 +123,9 @@ Outcome read_text(std::string_view text, const SourceOptions& options = {},
   return usual;
 }
 
-// A directory of the test's own, gone with it.
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "ingest-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) ADD_FAILURE() << "no temporary directory";
-    path_ = pattern;
-  }
-  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  std::string path(const std::string& file) const { return (path_ / file).string(); }
+  std::string path(const std::string& file) const { return folder_ / file.c_str(); }
 
   std::string write(const std::string& file, std::string_view content) const {
     std::ofstream(path(file), std::ios::binary) << content;
@@ -142,7 +133,7 @@ class TemporaryDirectory {
   }
 
  private:
-  std::filesystem::path path_;
+  const builder_testing::TemporaryFolder folder_;
 };
 
 }  // namespace blindfuse::ingest_testing

@@ -142,15 +142,5 @@ TEST(LineReader, StopsReadingAnEndlessLineAtTheLimit) {
   EXPECT_LE(given, 2 * LineReader::kMaxLineBytes);
 }
 
-TEST(LineReader, CountsBytes) {
-  LineReader reader = reader_of("one\ntwo\n", 4);
-  EXPECT_EQ(reader.bytes_total(), 8u);
-  EXPECT_EQ(reader.bytes_read(), 0u);
-  Line line;
-  while (reader.next(line)) {
-  }
-  EXPECT_EQ(reader.bytes_read(), 8u);
-}
-
 }  // namespace
 }  // namespace blindfuse

@@ -187,46 +187,5 @@ TEST(NdjsonSource, ShowsLittleOfTheData) {
   EXPECT_LT(error(std::string(5000, 'x')).size(), 250u);
 }
 
-TEST(NdjsonSource, DecodesKeysAndValues) {
-  SourceOptions options;
-  options.key_encoding = TextEncoding::kHex;
-  options.value_encoding = TextEncoding::kBase64;
-  EXPECT_EQ(read_ndjson("{\"key\":\"00\",\"value\":\"\\u0041AE=\"}", options),
-            pairs({{"\0"s, "\0\x01"s, 1}}));
-  EXPECT_EQ(read_ndjson("\n{\"key\":\"0z\",\"value\":\"\"}", options).error,
-            "words, line 2: key is not hex at byte 2 (\"z\"); expected digits 0-9, a-f or A-F");
-}
-
-TEST(NdjsonSource, LimitsKeysValuesAndLines) {
-  const auto error_with = [](const std::string& text, size_t max_line_bytes) {
-    return read_all([&] {
-             LineReader lines(std::make_unique<MemoryByteSource>(text, "words"),
-                              LineReader::kBufferBytes, max_line_bytes);
-             return std::make_unique<NdjsonSource>(std::move(lines), SourceOptions());
-           })
-        .error;
-  };
-  const size_t usual = LineReader::kMaxLineBytes;
-  EXPECT_EQ(error_with("{\"key\":\"" + std::string(65'537, 'k') + "\",\"value\":\"\"}", usual),
-            "words, line 1: key of 65537 bytes; expected at most 65536");
-  EXPECT_EQ(
-      error_with("{\"key\":\"\",\"value\":\"" + std::string((16 << 20) + 1, 'v') + "\"}", usual),
-      "words, line 1: value of 16777217 bytes; expected at most 16777216");
-  EXPECT_EQ(error_with("{\"key\":\"a\",\"value\":\"1\"}", 10),
-            "words, line 1: longer than the limit; expected at most 10 bytes");
-}
-
-TEST(NdjsonSource, TellsItsProgress) {
-  const std::string text = "{\"key\":\"a\",\"value\":\"1\"}\n\n";
-  NdjsonSource source(LineReader(std::make_unique<MemoryByteSource>(text, "words")), {});
-  EXPECT_EQ(source.name(), "words");
-  EXPECT_EQ(source.place_unit(), "line");
-  EXPECT_EQ(source.bytes_total(), text.size());
-  KeyValuePair pair;
-  while (source.next(pair)) {
-  }
-  EXPECT_EQ(source.bytes_read(), text.size());
-}
-
 }  // namespace
 }  // namespace blindfuse

@@ -1,5 +1,6 @@
 #include "host/ingest/text_encoding.h"
 
+#include "host/ingest/input_error.h"
 #include "tests/ingest/ingest_testing.h"
 
 namespace blindfuse {
@@ -120,16 +121,14 @@ TEST(TextEncoding, LimitsTheDecodedSize) {
   EXPECT_EQ(error_of([&] { decoder.accept("zzzzz", kPlace); }), five);
 }
 
-TEST(TextEncoding, TakesKeysOf64KiBAndValuesOf16MiB) {
-  const auto error_of_size = [](FieldDecoder decoder, size_t bytes) {
-    return error_of([&] { decoder.decode(std::string(bytes, 'a'), kPlace); });
-  };
-  EXPECT_EQ(error_of_size(key_decoder(TextEncoding::kUtf8), 65'536), "");
-  EXPECT_EQ(error_of_size(key_decoder(TextEncoding::kUtf8), 65'537),
-            "words.tsv, line 3: key of 65537 bytes; expected at most 65536");
-  EXPECT_EQ(error_of_size(value_decoder(TextEncoding::kUtf8), 16 << 20), "");
-  EXPECT_EQ(error_of_size(value_decoder(TextEncoding::kUtf8), (16 << 20) + 1),
-            "words.tsv, line 3: value of 16777217 bytes; expected at most 16777216");
+TEST(InputError, NamesThePlaceOnOneLine) {
+  EXPECT_EQ(error_of([] {
+              fail_input(InputPlace{"words.tsv", "line", 17}, "wrong; right");
+            }),
+            "words.tsv, line 17: wrong; right");
+  EXPECT_EQ(error_of([] { fail_input("a\nb.tsv", "wrong; right"); }), "a\\x0ab.tsv: wrong; right");
+  const std::string long_name(500, 'n');
+  EXPECT_EQ(error_of([&] { fail_input(long_name, "wrong"); }), long_name + ": wrong");
 }
 
 }  // namespace

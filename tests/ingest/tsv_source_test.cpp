@@ -21,11 +21,6 @@ TEST(TsvSource, ReadsPairs) {
             expected);
 }
 
-TEST(TsvSource, ReadsNoPairsFromAnEmptyText) {
-  EXPECT_EQ(read_tsv(""), pairs({}));
-  EXPECT_EQ(read_tsv("", index_options()), pairs({}));
-}
-
 TEST(TsvSource, TakesTextLiterally) {
   EXPECT_EQ(read_tsv("a\\tb\t\"c\\n\"\n \t \n\t\n"),
             pairs({{"a\\tb", "\"c\\n\"", 1}, {" ", " ", 2}, {"", "", 3}}));
@@ -67,59 +62,6 @@ TEST(TsvSource, TakesWholeLinesAsTheValuesOfAnIndex) {
                    {"", "two\tthree\tfour", 3},
                    {"", "", 4},
                    {"", "last", 5}}));
-}
-
-TEST(TsvSource, DecodesKeysAndValues) {
-  SourceOptions options;
-  options.key_encoding = TextEncoding::kHex;
-  options.value_encoding = TextEncoding::kBase64;
-  EXPECT_EQ(read_tsv("00ff\tAAE=\n0a\t\n", options),
-            pairs({{"\x00\xFF"s, "\x00\x01"s, 1}, {"\n", "", 2}}));
-  EXPECT_EQ(read_tsv("00\tAA==\n0x\tAA==\n", options).error,
-            "words, line 2: key is not hex at byte 2 (\"x\"); expected digits 0-9, a-f or A-F");
-  EXPECT_EQ(read_tsv("00\tAA\n", options).error,
-            "words, line 1: value has 2 base64 characters; "
-            "expected a multiple of 4, padded with =");
-}
-
-TEST(TsvSource, RefusesWhatIsNotUtf8) {
-  EXPECT_EQ(read_tsv("a\tb\nc\td\xFF\n").error,
-            "words, line 2: value is not UTF-8 at byte 2 (\"\\xff\"); "
-            "expected UTF-8, or bytes written as hex or base64");
-  EXPECT_EQ(read_tsv("\xC0\x80\tb\n").error,
-            "words, line 1: key is not UTF-8 at byte 1 (\"\\xc0\"); "
-            "expected UTF-8, or bytes written as hex or base64");
-  EXPECT_NE(read_tsv("\xFF", index_options()).error, "");
-}
-
-TEST(TsvSource, LimitsKeysValuesAndLines) {
-  const auto error = [](const std::string& text, size_t max_line_bytes) {
-    return read_all([&] {
-             LineReader lines(std::make_unique<MemoryByteSource>(text, "words"),
-                              LineReader::kBufferBytes, max_line_bytes);
-             return std::make_unique<TsvSource>(std::move(lines), SourceOptions());
-           })
-        .error;
-  };
-  const size_t usual = LineReader::kMaxLineBytes;
-  EXPECT_EQ(error("a\tb\n" + std::string(65'537, 'k') + "\tv\n", usual),
-            "words, line 2: key of 65537 bytes; expected at most 65536");
-  EXPECT_EQ(error("a\tb\nk\t" + std::string((16 << 20) + 1, 'v'), usual),
-            "words, line 2: value of 16777217 bytes; expected at most 16777216");
-  EXPECT_EQ(error("a\tb\nabcdef\tb", 7),
-            "words, line 2: longer than the limit; expected at most 7 bytes");
-}
-
-TEST(TsvSource, TellsItsProgress) {
-  const std::string text = "a\tb\nc\td\n";
-  TsvSource source(LineReader(std::make_unique<MemoryByteSource>(text, "words")), {});
-  EXPECT_EQ(source.name(), "words");
-  EXPECT_EQ(source.place_unit(), "line");
-  EXPECT_EQ(source.bytes_total(), 8u);
-  KeyValuePair pair;
-  while (source.next(pair)) {
-  }
-  EXPECT_EQ(source.bytes_read(), 8u);
 }
 
 }  // namespace

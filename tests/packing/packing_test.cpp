@@ -144,15 +144,6 @@ TEST(Packing, GivesTheBytesOfTheRows) {
   for (const auto& client : clients) EXPECT_EQ(client->bytes(), client->expected());
 }
 
-TEST(Packing, GivesZerosForNoRows) {
-  LookUp client({}, 7);
-  const ResponsePacker::Task task = client.task();
-  ResponsePacker().pack(PackingTable(pack().table), {&task, 1});
-  EXPECT_EQ(client.bytes(), std::vector<uint8_t>(kPackedColumns));
-}
-
-TEST(Packing, OfNoQueriesIsNothing) { ResponsePacker().pack(PackingTable(pack().table), {}); }
-
 // The terms of docs/PARAMETERS.md, by hand for these sizes: 1023 switches add three products of
 // digits uniform in 256 with a ternary error, and s times what is uniform in 256; a mask of 18 bits
 // adds s times what is uniform in 2^14; a response of 10 bits is uniform in 2^22. The query's own

@@ -24,9 +24,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -117,10 +115,7 @@ class SecondLevelNoise : public ::testing::TestWithParam<SecondNoiseCase> {
   Term of_words() const { return sum_of("F1 + F3 + F4", {f1(), f3(), f4()}); }
 
   void expect_variance(const Term& term) {
-    const double over = term.measured() / term.variance;
-    EXPECT_NEAR(over, 1, 5 * term.deviation) << term.name;
-    report(term.name + " variance", "%.4g, formula %.4g, quotient %.4f +- %.4f", term.measured(),
-           term.variance, over, 5 * term.deviation);
+    EXPECT_NEAR(term.measured() / term.variance, 1, 5 * term.deviation) << term.name;
   }
 
   // What all words of a query have in common, because numbers that are cut off lie half a unit
@@ -134,7 +129,6 @@ class SecondLevelNoise : public ::testing::TestWithParam<SecondNoiseCase> {
         GetParam().row_count * row_variance() / 4 + 3 * order * order / 4 * kDegree / order * 2 / 3;
     const double deviation = std::sqrt(term.variance / words_ + common / queries_);
     EXPECT_LE(std::fabs(mean), 5 * deviation) << term.name;
-    report(term.name + " mean", "%.4g, five standard deviations of it %.4g", mean, 5 * deviation);
   }
 
   // Of numbers that should have variance 1.
@@ -146,30 +140,7 @@ class SecondLevelNoise : public ::testing::TestWithParam<SecondNoiseCase> {
       const CountLimits limits = binomial_limits(words_, share, 2.5e-7);
       EXPECT_GE(beyond, limits.least) << name << " beyond " << sigmas << " sigma";
       EXPECT_LE(beyond, limits.most) << name << " beyond " << sigmas << " sigma";
-      report(name + " beyond " + std::to_string(static_cast<int>(sigmas)) + " sigma",
-             "%.0f words, %.4f %%; a normal %.1f, %.4f %%", beyond, 100 * beyond / words_,
-             share * words_, 100 * share);
     }
-  }
-
-  // On stdout, and as a property of the test.
-  void report(const std::string& what, const char* format, double a, double b, double c, double d) {
-    char text[160];
-    std::snprintf(text, sizeof text, format, a, b, c, d);
-    print(what, text);
-  }
-  void report(const std::string& what, const char* format, double a, double b) {
-    char text[160];
-    std::snprintf(text, sizeof text, format, a, b);
-    print(what, text);
-  }
-  void print(const std::string& what, const std::string& text) {
-    std::printf("%s: %s\n", what.c_str(), text.c_str());
-    std::string key = what;
-    // Names of properties are those of XML.
-    std::ranges::replace_if(
-        key, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-    RecordProperty(key, text);
   }
 
   double key_switches() const {
@@ -184,7 +155,6 @@ class SecondLevelNoise : public ::testing::TestWithParam<SecondNoiseCase> {
 };
 
 TEST_P(SecondLevelNoise, IsThatOfTheFormula) {
-  std::printf("%.0f words of %.0f queries\n", words_, queries_);
   expect_variance({"e'", found_.row_errors, row_variance(), std::sqrt(2 / row_errors_)});
   for (const Term& term : {f1(), f2(), f3(), f4()}) expect_variance(term);
   expect_variance(of_words());
@@ -196,7 +166,6 @@ TEST_P(SecondLevelNoise, IsThatOfTheFormula) {
   for (size_t i = 0; i < found_.f1.size(); ++i) product += found_.f1[i] * found_.f4[i] / words_;
   const double correlation = product / std::sqrt(f1().measured() * f4().measured());
   EXPECT_NEAR(correlation, 0, 5 / std::sqrt(words_));
-  report("F1 with F4", "correlation %.4f +- %.4f", correlation, 5 / std::sqrt(words_));
 
   std::vector<double> packing = found_.f4, all = of_words().samples;
   const double f3_and_f4 = f3().variance + f4().variance;

@@ -8,54 +8,43 @@
 namespace blindfuse::program_testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// Many of one shard; and few, with which it has half as many keys again as by chance.
 TEST(ChosenKeys, AreWarnedOf) {
-  const TemporaryFolder folder;
-  std::string lines;
-  for (int i = 0; i < 2000; ++i) lines += "key " + std::to_string(i) + "\tv\n";
-  const std::vector<std::string> command = {
-      kBlindfuse, "build", folder / "a.tsv", "--output", folder / "db", "--shards", "4"};
-  write_file(folder / "a.tsv", lines);
-  EXPECT_THAT(run(folder, command).err, Not(HasSubstr("the fullest")));
+  struct Case {
+    int keys;
+    uint32_t shards;
+    int chosen;
+    const char* warning;
+  };
+  for (const Case& some : {Case{2000, 4, 3000, "the fullest of 4 shards has 3"},
+                           Case{20'000, 16, 1000, "the fullest of 16 shards has 2"}}) {
+    const TemporaryFolder folder;
+    std::string lines;
+    for (int i = 0; i < some.keys; ++i) lines += "key " + std::to_string(i) + "\tv\n";
+    std::vector<std::string> command = {
+        kBlindfuse,    "build",    folder / "a.tsv",           "--output",
+        folder / "db", "--shards", std::to_string(some.shards)};
+    write_file(folder / "a.tsv", lines);
+    EXPECT_THAT(run(folder, command).err, Not(HasSubstr("the fullest")));
 
-  KeyHasher hasher(load(folder / "db").manifest.salt);
-  for (int i = 0, chosen = 0; chosen < 3000; ++i) {
-    const std::string key = "chosen " + std::to_string(i);
-    if (shard_of(hasher(key).shard_hash, 4) != 0) continue;
-    lines += key + "\tv\n";
-    ++chosen;
+    KeyHasher hasher(load(folder / "db").manifest.salt);
+    for (int i = 0, chosen = 0; chosen < some.chosen; ++i) {
+      const std::string key = "chosen " + std::to_string(i);
+      if (shard_of(hasher(key).shard_hash, some.shards) != 0) continue;
+      lines += key + "\tv\n";
+      ++chosen;
+    }
+    write_file(folder / "a.tsv", lines);
+    const ProgramResult uneven = run(folder, command);
+    EXPECT_EQ(uneven.status, 0);
+    EXPECT_THAT(uneven.err, AllOf(HasSubstr(some.warning), HasSubstr("--fresh")));
+    command.push_back("--fresh");
+    EXPECT_THAT(run(folder, command).err, Not(HasSubstr("the fullest")));
   }
-  write_file(folder / "a.tsv", lines);
-  const ProgramResult uneven = run(folder, command);
-  EXPECT_EQ(uneven.status, 0);
-  EXPECT_THAT(uneven.err, HasSubstr("the fullest of 4 shards has 3"));
-  EXPECT_THAT(uneven.err, HasSubstr("--fresh"));
-
-  std::vector<std::string> fresh = command;
-  fresh.push_back("--fresh");
-  EXPECT_THAT(run(folder, fresh).err, Not(HasSubstr("the fullest")));
-}
-
-// One shard with half as many keys again as it would have by chance.
-TEST(ChosenKeys, AreWarnedOfWhereTheyAreFew) {
-  const TemporaryFolder folder;
-  std::string lines;
-  for (int i = 0; i < 20'000; ++i) lines += "key " + std::to_string(i) + "\tv\n";
-  const std::vector<std::string> command = {
-      kBlindfuse, "build", folder / "a.tsv", "--output", folder / "db", "--shards", "16"};
-  write_file(folder / "a.tsv", lines);
-  EXPECT_THAT(run(folder, command).err, Not(HasSubstr("the fullest")));
-  KeyHasher hasher(load(folder / "db").manifest.salt);
-  for (int i = 0, chosen = 0; chosen < 1000; ++i) {
-    const std::string key = "chosen " + std::to_string(i);
-    if (shard_of(hasher(key).shard_hash, 16) != 0) continue;
-    lines += key + "\tv\n";
-    ++chosen;
-  }
-  write_file(folder / "a.tsv", lines);
-  EXPECT_THAT(run(folder, command).err, HasSubstr("the fullest of 16 shards has 2"));
 }
 
 }  // namespace

@@ -81,20 +81,6 @@ TEST_F(CommandLine, NoOptionHasAnEmptyValue) {
   EXPECT_GT(count, 80u);
 }
 
-TEST_F(CommandLine, NoSettingOfAConfigurationIsEmpty) {
-  for (const std::string& option : options_of({kBlindfuse, "serve"})) {
-    const std::string name = option.substr(2, option.find(' ') - 2);
-    if (name.starts_with("help") || name == "config") continue;
-    for (const char* value : {"", " \"\"", " ''", " []", " # KEY"}) {
-      const std::string line = name + " =" + value;
-      const std::string file = write_file(folder_ / "config", line + "\n");
-      const ProgramResult result = run({kBlindfuse, "serve", "--config", file});
-      EXPECT_EQ(result.status, 2) << line;
-      EXPECT_THAT(result.err, HasSubstr(file + ": " + name + " is empty")) << line;
-    }
-  }
-}
-
 TEST_F(CommandLine, AnOptionCountsMoreThanAnEmptyVariable) {
   const ProgramResult result =
       run({"env", "BLINDFUSE_FORMAT=", kBlindfuse, "build", "--format", "csv", "--help"});
@@ -145,6 +131,9 @@ TEST_F(CommandLine, SaysWhatIsWrongAndTheCure) {
        "--output db, db2: give one value; one with spaces needs quotes"},
       {{"build", "a.tsv", "--output", "db", "--sign", folder_ / "key", "--unsigned"},
        "--sign and --unsigned contradict each other; leave one of them out"},
+      {{"build", "a", "--output", "b", "--format", "xml"},
+       "--format xml: give csv, ndjson, sqlite or tsv"},
+      {{"serve", "a", "--log-format", "xml"}, "--log-format xml: give json or text"},
       {{"serve", "db", "db2"},
        "one argument too many: db2; usage: blindfuse serve [OPTIONS] [DIRECTORY]"},
       {{"--version=false", "serve", "db", "--api-keys", ""},
@@ -192,20 +181,6 @@ TEST_F(CommandLine, HelpIsShownWhateverElseIsWrong) {
   EXPECT_THAT(with_variables({kBlindfuse, "build", "--help-all", "--shards", "x"}),
               HasSubstr("BLINDFUSE_SHARDS"));
   EXPECT_THAT(with_variables({kBlindfuse, "help", "build"}), HasSubstr("Usage: blindfuse build"));
-}
-
-// --help has what most people need, and --help-all everything.
-TEST_F(CommandLine, HelpLeavesOutWhatFewNeed) {
-  for (const char* command : {"build", "serve", "plan"}) {
-    const std::string help = run({kBlindfuse, command, "--help"}).out;
-    const std::string all = run({kBlindfuse, command, "--help-all"}).out;
-    EXPECT_THAT(help, Not(HasSubstr("(advanced)"))) << command;
-    EXPECT_THAT(all, HasSubstr("(advanced):\n")) << command;
-  }
-  EXPECT_THAT(run({kBlindfuse, "build", "--help"}).out,
-              AllOf(HasSubstr("--mode"), Not(HasSubstr("--query-bits"))));
-  EXPECT_THAT(run({kBlindfuse, "serve", "--help"}).out,
-              AllOf(HasSubstr("--tls-cert"), Not(HasSubstr("--queue-max"))));
 }
 
 // Each names its cure, on the command line, in the environment and in a configuration.
@@ -269,18 +244,6 @@ TEST_F(CommandLine, AnOptionNamesItsFile) {
     EXPECT_THAT(result.err,
                 HasSubstr(": " + option + ": cannot open " + none + ": No such file or directory"));
   }
-}
-
-TEST_F(CommandLine, NumbersOfBytesTakeUnits) {
-  const auto plan = [&](const std::string& bytes) {
-    const ProgramResult result =
-        run({kBlindfuse, "plan", "--keys", "1000", "--value-bytes", bytes});
-    EXPECT_EQ(result.status, 0) << result.err;
-    return result.out.substr(0, result.out.find(", 100"));
-  };
-  EXPECT_EQ(plan("2048"), "1000 keys, values of up to 2048 bytes");
-  EXPECT_EQ(plan("2KiB"), plan("2048"));
-  EXPECT_EQ(plan("2k"), "1000 keys, values of up to 2000 bytes");
 }
 
 TEST_F(CommandLine, AServerKeyIsNoFile) {

@@ -189,18 +189,6 @@ TEST_F(EndToEnd, APortInUseIsOneClearLine) {
   EXPECT_EQ(server.stop(), 0);
 }
 
-TEST_F(EndToEnd, ADamagedDatabaseIsNotServed) {
-  ASSERT_EQ(build().status, 0);
-  for (const auto& entry : std::filesystem::directory_iterator(database_ + "/hints")) {
-    std::filesystem::resize_file(entry.path(), 100);
-  }
-  const ProgramResult result =
-      run(folder_, {kBlindfuse, "serve", database_, "--listen", "127.0.0.1:0"});
-  EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.err, HasSubstr("hints"));
-  EXPECT_EQ(run(folder_, {kBlindfuse, "serve", folder_ / "nothing"}).status, 1);
-}
-
 TEST_F(EndToEnd, AServerThatIsNotThereOrNotOursIsOneClearLine) {
   ProgramResult result = get("http://127.0.0.1:1", {"word"});
   EXPECT_EQ(result.status, 1);

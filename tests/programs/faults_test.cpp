@@ -35,12 +35,12 @@ class Faults : public ::testing::Test {
   static std::string value(int i, int version) {
     return "value " + std::to_string(i) + " of " + std::to_string(version + 1000);
   }
-  // Version `n` as the database's next epoch, of this parameter set.
-  void build(int n, const std::string& params = "lwe-1288") const {
+  // Version `n` as the database's next epoch.
+  void build(int n) const {
     write_file(folder_ / "input.tsv", lines_of(n));
     const ProgramResult result =
         run(folder_, {kBlindfuse, "build", folder_ / "input.tsv", "--output", database_, "--shards",
-                      "4", "--params", params});
+                      "4", "--params", "lwe-1288"});
     ASSERT_EQ(result.status, 0) << result.err;
   }
 
@@ -200,51 +200,6 @@ TEST_F(Faults, DamagedFilesAreRefusedWhileTheServerGoesOn) {
            read_whole(directory.manifest_file());
   });
   expect_version(server.url(), 3);
-  EXPECT_EQ(server.stop(), 0);
-}
-
-// Of packed responses, the server's tables and the clients' masks.
-TEST_F(Faults, DamagedPacksAreRefusedWhileTheServerGoesOn) {
-  build(1, "ring-2048");
-  RunningServer server(folder_, database_, "127.0.0.1:0", {"--watch-seconds", "0"});
-  ASSERT_NE(server.url(), "") << server.program().err();
-  expect_version(server.url(), 1);
-  const auto only_file_of = [&](const char* folder) {
-    std::vector<std::filesystem::path> files;
-    for (const auto& entry :
-         std::filesystem::directory_iterator(std::filesystem::path(database_) / folder)) {
-      files.push_back(entry.path());
-    }
-    EXPECT_EQ(files.size(), 1u) << folder;
-    return files.at(0);
-  };
-  // Of the epoch that is served: it has them in memory.
-  std::filesystem::resize_file(only_file_of("packs"), 10);
-  std::filesystem::resize_file(only_file_of("hints"), 10);
-  expect_version(server.url(), 1);
-  double expected = 0;
-  for (const char* folder : {"packs", "hints"}) {
-    SCOPED_TRACE(folder);
-    std::filesystem::remove_all(database_);
-    build(2, "ring-2048");
-    const std::filesystem::path file = only_file_of(folder);
-    const std::string good = read_whole(file);
-    std::string bad = good;
-    bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 1);
-    write_file(file, bad);
-    server.program().send(SIGHUP);
-    ++expected;
-    wait_for([&] { return failures(server) == expected; });
-    expect_version(server.url(), 1);
-    write_file(file, good);
-  }
-  // The last one is right now.
-  server.program().send(SIGHUP);
-  wait_for([&] {
-    return LoopbackClient(server.url()).ask(get_request("/v1/database")).body ==
-           read_whole(DatabaseDirectory(database_).manifest_file());
-  });
-  expect_version(server.url(), 2);
   EXPECT_EQ(server.stop(), 0);
 }
 

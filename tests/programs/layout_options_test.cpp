@@ -14,7 +14,6 @@
 namespace blindfuse {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 LayoutOptions parsed(const std::string& line) {
@@ -25,71 +24,28 @@ LayoutOptions parsed(const std::string& line) {
   return options;
 }
 
-TEST(LayoutOptions, LeaveModeAndSetOpen) {
-  for (const char* line : {"", "--mode auto"}) {
-    EXPECT_EQ(parsed(line).mode(), std::nullopt) << line;
-    EXPECT_EQ(parsed(line).lwe(), nullptr) << line;
+TEST(LayoutOptions, TakeAModeAndASet) {
+  const std::optional<Mode> open, hint = Mode::kHint, packed = Mode::kPacked;
+  for (const auto& [line, mode] : {std::pair("", open),
+                                   {"--mode auto", open},
+                                   {"--mode hint", hint},
+                                   {"--mode packed", packed},
+                                   {"--params lwe-1572", hint},
+                                   {"--params lwe-1572 --mode auto", hint},
+                                   {"--params lwe-1572 --mode hint", hint},
+                                   {"--params ring-2048", packed},
+                                   {"--mode packed --params ring-2048", packed},
+                                   {"--levels 2", packed},
+                                   {"--levels 2 --short-key --mode packed", packed},
+                                   {"--levels 2 --params ring-2048", packed},
+                                   {"--levels 1", open},
+                                   {"--levels 1 --mode hint", hint}}) {
+    EXPECT_EQ(parsed(line).mode(), mode) << line;
   }
-}
-
-TEST(LayoutOptions, TakeAMode) {
-  EXPECT_EQ(parsed("--mode hint").mode(), Mode::kHint);
-  EXPECT_EQ(parsed("--mode packed").mode(), Mode::kPacked);
   EXPECT_EQ(parsed("--mode packed").lwe(), nullptr);
+  EXPECT_EQ(parsed("--params lwe-1572").lwe(), find_lwe_params("lwe-1572"));
   EXPECT_THROW(parsed("--mode ring"), CLI::ValidationError);
-}
-
-TEST(LayoutOptions, TakeASetForItsMode) {
-  for (const char* also : {"", " --mode auto", " --mode hint"}) {
-    const LayoutOptions options = parsed("--params lwe-1572" + std::string(also));
-    EXPECT_EQ(options.mode(), Mode::kHint) << also;
-    EXPECT_EQ(options.lwe(), find_lwe_params("lwe-1572")) << also;
-  }
-  EXPECT_EQ(parsed("--params ring-2048").mode(), Mode::kPacked);
-  EXPECT_EQ(parsed("--mode packed --params ring-2048").mode(), Mode::kPacked);
-}
-
-TEST(LayoutOptions, RefuseASetOfTheOtherMode) {
-  const LayoutOptions lattice = parsed("--mode packed --params lwe-1774");
-  EXPECT_THROW(lattice.mode(), UsageError);
-  EXPECT_THAT(support::input_error_of([&] { lattice.mode(); }),
-              AllOf(HasSubstr("--mode packed and --params lwe-1774"),
-                    HasSubstr("lwe-1774 is for --mode hint"), HasSubstr("takes ring-2048")));
-  const LayoutOptions ring = parsed("--mode hint --params ring-2048");
-  EXPECT_THAT(support::input_error_of([&] { ring.mode(); }),
-              AllOf(HasSubstr("ring-2048 is for --mode packed"),
-                    HasSubstr("takes lwe-1774, lwe-1572, lwe-1288")));
-}
-
-TEST(LayoutOptions, TwoLevelsAreOfThePackedMode) {
-  EXPECT_EQ(parsed("--levels 2").mode(), Mode::kPacked);
-  EXPECT_EQ(parsed("--levels 2 --short-key --mode packed").mode(), Mode::kPacked);
-  EXPECT_EQ(parsed("--levels 2 --params ring-2048").mode(), Mode::kPacked);
-  EXPECT_EQ(parsed("--levels 1").mode(), std::nullopt);
-  EXPECT_EQ(parsed("--levels 1 --mode hint").mode(), Mode::kHint);
   EXPECT_THROW(parsed("--levels 3"), CLI::ValidationError);
-}
-
-TEST(LayoutOptions, RefuseTwoLevelsInTheHintMode) {
-  const LayoutOptions mode = parsed("--levels 2 --mode hint");
-  EXPECT_THROW(mode.mode(), UsageError);
-  EXPECT_EQ(support::input_error_of([&] { mode.mode(); }),
-            "--levels 2 is for packed responses, and --mode hint has none; take --mode packed, or "
-            "leave --levels out");
-  const LayoutOptions set = parsed("--levels 2 --params lwe-1572");
-  EXPECT_THROW(set.mode(), UsageError);
-  EXPECT_EQ(support::input_error_of([&] { set.mode(); }),
-            "--levels 2 is for packed responses, and --params lwe-1572 has none; take --mode "
-            "packed without --params, or leave --levels out");
-}
-
-TEST(LayoutOptions, RefuseAShortKeyWithoutTwoLevels) {
-  for (const char* line : {"--short-key", "--short-key --levels 1", "--short-key --mode packed"}) {
-    const LayoutOptions options = parsed(line);
-    EXPECT_THROW(options.mode(), UsageError) << line;
-    EXPECT_THAT(support::input_error_of([&] { options.mode(); }), HasSubstr("add --levels 2"))
-        << line;
-  }
 }
 
 TEST(LayoutOptions, SeveralKeysAreOfThePackedMode) {
@@ -113,29 +69,41 @@ TEST(LayoutOptions, SeveralKeysAreOfThePackedMode) {
   }
 }
 
-TEST(LayoutOptions, RefuseSeveralKeysWithAnythingElse) {
-  for (const auto& [also, error] : std::vector<std::pair<std::string, std::string>>{
-           {"--index",
+TEST(LayoutOptions, RefuseContradictions) {
+  const std::string keys = "--keys-per-request 16 ";
+  for (const auto& [line, error] : std::vector<std::pair<std::string, std::string>>{
+           {"--mode packed --params lwe-1774", "--mode packed and --params lwe-1774"},
+           {"--mode packed --params lwe-1774", "lwe-1774 is for --mode hint"},
+           {"--mode packed --params lwe-1774", "takes ring-2048"},
+           {"--mode hint --params ring-2048", "ring-2048 is for --mode packed"},
+           {"--mode hint --params ring-2048", "takes lwe-1774, lwe-1572, lwe-1288"},
+           {"--levels 2 --mode hint",
+            "--levels 2 is for packed responses, and --mode hint has none; take --mode packed, or "
+            "leave --levels out"},
+           {"--levels 2 --params lwe-1572",
+            "--levels 2 is for packed responses, and --params lwe-1572 has none; take --mode "
+            "packed without --params, or leave --levels out"},
+           {"--short-key", "add --levels 2"},
+           {"--short-key --levels 1", "add --levels 2"},
+           {"--short-key --mode packed", "add --levels 2"},
+           {keys + "--index",
             "--keys-per-request is for keys that are byte strings, and --index makes a database of "
             "numbers; leave the one or the other out"},
-           {"--mode hint",
+           {keys + "--mode hint",
             "--keys-per-request is for packed responses, and --mode hint has none; take --mode "
             "packed, or leave --keys-per-request out"},
-           {"--params lwe-1572",
+           {keys + "--params lwe-1572",
             "--keys-per-request is for packed responses, and --params lwe-1572 has none; leave "
             "--params out or take ring-2048, or leave --keys-per-request out"},
-           {"--levels 2",
+           {keys + "--levels 2",
             "--keys-per-request is for packed responses of one level; leave --levels 2 out, or "
             "--keys-per-request"},
-           {"--short-key",
-            "--keys-per-request is for packed responses of one level; leave --short-key out, or "
-            "--keys-per-request"},
-           {"--levels 2 --short-key",
+           {keys + "--levels 2 --short-key",
             "--keys-per-request is for packed responses of one level; leave --levels 2 and "
             "--short-key out, or --keys-per-request"}}) {
-    const LayoutOptions options = parsed("--keys-per-request 16 " + also);
-    EXPECT_THROW(options.mode(), UsageError) << also;
-    EXPECT_EQ(support::input_error_of([&] { options.mode(); }), error);
+    const LayoutOptions options = parsed(line);
+    EXPECT_THROW(options.mode(), UsageError) << line;
+    EXPECT_THAT(support::input_error_of([&] { options.mode(); }), HasSubstr(error)) << line;
   }
 }
 

@@ -22,21 +22,6 @@ Layout layout_with(const char* set) {
   return layout;
 }
 
-TEST(ManifestReport, JsonTellsTheModes) {
-  const nlohmann::json hint = layout_json(layout_with("lwe-1774"));
-  EXPECT_EQ(hint.at("mode"), "hint");
-  EXPECT_EQ(hint.at("pack_count"), 0);
-  EXPECT_EQ(hint.at("packing_table_bytes"), 0);
-  EXPECT_EQ(hint.at("query_bytes"), 6656);
-  EXPECT_EQ(hint.at("hint_bytes"), 1774 * 5000 * 20 / 8);
-  const nlohmann::json packed = layout_json(layout_with("ring-2048"));
-  EXPECT_EQ(packed.at("mode"), "packed");
-  EXPECT_EQ(packed.at("pack_count"), 5);
-  EXPECT_EQ(packed.at("packing_table_bytes"), 5 * 1023 * 3 * 2048 * 4);
-  EXPECT_EQ(packed.at("query_bytes"), 6656 + 24'576);
-  EXPECT_EQ(packed.at("hint_bytes"), 5 * 2048 * 20 / 8);
-}
-
 TEST(ManifestReport, OptionsMakeTheLayout) {
   Layout layout = layout_with("lwe-1774");
   EXPECT_EQ(options_for(layout), "--mode hint --shards 5");

@@ -94,15 +94,6 @@ TEST_F(SigningPrograms, KeygenMakesAKeyThatOpenSslReads) {
   EXPECT_EQ(digits, public_key_);
 }
 
-TEST_F(SigningPrograms, KeygenReplacesNoFile) {
-  const std::string before = read_whole(key_file_);
-  const ProgramResult result = run(folder_, {kBlindfuse, "keygen", key_file_});
-  EXPECT_EQ(result.status, 1);
-  EXPECT_EQ(result.out, "");
-  EXPECT_THAT(result.err, HasSubstr("exists"));
-  EXPECT_EQ(read_whole(key_file_), before);
-}
-
 TEST_F(SigningPrograms, BuildSignsAndInspectShowsIt) {
   const ProgramResult built = build_signed();
   ASSERT_EQ(built.status, 0) << built.err;
@@ -124,14 +115,10 @@ TEST_F(SigningPrograms, BuildSignsAndInspectShowsIt) {
   EXPECT_EQ(report.at("signature").at("signer"), public_key_);
 }
 
-TEST_F(SigningPrograms, ADirectoryWithoutASignatureSaysSo) {
+TEST_F(SigningPrograms, BuildSaysWhatItPublishes) {
   ASSERT_EQ(build("tea\thot\n", {}).status, 0);
   EXPECT_THAT(inspect().out, HasSubstr("signed         no\n"));
   EXPECT_TRUE(nlohmann::json::parse(inspect({"--json"}).out).at("signature").is_null());
-}
-
-TEST_F(SigningPrograms, BuildSaysWhatItPublishes) {
-  ASSERT_EQ(build("tea\thot\n", {}).status, 0);
   EXPECT_THAT(build_signed().out, HasSubstr("is published with a new signature"));
   EXPECT_THAT(build_signed().out, HasSubstr("; the epoch is unchanged\n"));
   const std::string before = read_whole(manifest_file());

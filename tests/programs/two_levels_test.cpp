@@ -87,31 +87,6 @@ class LookUpsOfTwoLevels : public ServedTwoLevels, public ::testing::WithParamIn
 
 INSTANTIATE_TEST_SUITE_P(WithoutAndWithAShortKey, LookUpsOfTwoLevels, ::testing::Bool());
 
-TEST_P(LookUpsOfTwoLevels, FindKeysAndMissOthers) {
-  write_words(1);
-  ASSERT_NO_FATAL_FAILURE(build(options()));
-  ASSERT_TRUE(layout().second);
-  EXPECT_EQ(layout().second->key_order > 0, GetParam());
-  const ProgramResult verified = run(folder_, {kBlindfuse, "inspect", database_, "--verify"});
-  EXPECT_EQ(verified.status, 0) << verified.err;
-  RunningServer server(folder_, database_);
-  ASSERT_NE(server.url(), "") << server.program().err();
-  // With 18 keys, one of the four shards has none of them in about one build of 40.
-  std::vector<std::string> keys;
-  for (int i = 0; i < 18; ++i) keys.push_back("word " + std::to_string(i * 117));
-  const auto found = get(server.url(), keys, 0);
-  ASSERT_EQ(found.size(), keys.size());
-  for (int i = 0; i < 18; ++i) EXPECT_EQ(found[i]["value"], meaning(i * 117, 1)) << keys[i];
-  expect_sizes(found);
-  const auto mixed = get(server.url(), {"no such word", "word 1999", "word 2000"}, 3);
-  ASSERT_EQ(mixed.size(), 3u);
-  EXPECT_EQ(mixed[0]["found"], false);
-  EXPECT_EQ(mixed[1]["value"], meaning(1999, 1));
-  EXPECT_EQ(mixed[2]["found"], false);
-  expect_sizes(mixed);
-  EXPECT_EQ(server.stop(), 0) << server.program().err();
-}
-
 // Entry i lies in shard i mod 4.
 TEST_P(LookUpsOfTwoLevels, FindNumbersOfEveryShardAndNoneBeyondTheEnd) {
   std::string values;
@@ -168,6 +143,8 @@ TEST_F(ServedTwoLevels, ComeAndGoUnderARunningServer) {
     ASSERT_NO_FATAL_FAILURE(build(kinds[static_cast<size_t>(version)]));
     EXPECT_EQ(layout().levels(), version == 3 ? 1u : 2u);
     EXPECT_EQ(layout().second && layout().second->key_order > 0, version == 2);
+    const ProgramResult verified = run(folder_, {kBlindfuse, "inspect", database_, "--verify"});
+    EXPECT_EQ(verified.status, 0) << verified.err;
     EXPECT_EQ(client.get("word 5"), meaning(5, version - 1));
     server.program().send(SIGHUP);
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);

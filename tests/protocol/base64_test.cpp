@@ -64,18 +64,11 @@ TEST(Base64, RefusesMissingMisplacedOrSurplusPadding) {
 
 // A digit that carries unused bits must have them zero, or one byte string would have many texts.
 TEST(Base64, RefusesUnusedBits) {
-  size_t with_one_byte = 0;
-  size_t with_two_bytes = 0;
   for (size_t i = 0; i < kAlphabet.size(); ++i) {
-    const bool one = decode_base64(std::string{'Z', kAlphabet[i], '=', '='}).has_value();
-    const bool two = decode_base64(std::string{'Z', 'm', kAlphabet[i], '='}).has_value();
-    EXPECT_EQ(one, i % 16 == 0) << kAlphabet[i];
-    EXPECT_EQ(two, i % 4 == 0) << kAlphabet[i];
-    with_one_byte += one;
-    with_two_bytes += two;
+    const std::string one{'Z', kAlphabet[i], '=', '='}, two{'Z', 'm', kAlphabet[i], '='};
+    EXPECT_EQ(decode_base64(one).has_value(), i % 16 == 0) << one;
+    EXPECT_EQ(decode_base64(two).has_value(), i % 4 == 0) << two;
   }
-  EXPECT_EQ(with_one_byte, 4u);
-  EXPECT_EQ(with_two_bytes, 16u);
 }
 
 // White space, the URL alphabet, zero bytes and everything else, at every place of a text.
@@ -87,9 +80,8 @@ TEST(Base64, RefusesEveryOtherCharacter) {
     for (size_t at = 0; at < good.size(); ++at) {
       std::string bad = good;
       bad[at] = other;
-      const bool is_padding = other == '=' && at == good.size() - 1;
       // "Zm9vYmF=" has unused bits that are not zero.
-      EXPECT_FALSE(decode_base64(bad).has_value()) << c << " at " << at << is_padding;
+      EXPECT_FALSE(decode_base64(bad).has_value()) << c << " at " << at;
     }
     EXPECT_EQ(decode_base64(good + other), std::nullopt) << c;
     EXPECT_EQ(decode_base64(other + good), std::nullopt) << c;
@@ -111,13 +103,9 @@ TEST(Base64, DecodesIntoMemoryOfTheRightSizeOnly) {
     EXPECT_EQ(std::string(out.begin(), out.end() - 1), bytes);
     EXPECT_EQ(out.back(), 0xaa) << "a byte beyond the end was written";
   }
-}
-
-TEST(Base64, SaysThatABadTextDoesNotDecodeInto) {
-  std::vector<uint8_t> out(3);
-  EXPECT_FALSE(decode_base64_into("Zm9*", out));
-  EXPECT_FALSE(decode_base64_into("Zm9", out));
-  EXPECT_FALSE(decode_base64_into("Zm9 ", out));
+  std::vector<uint8_t> three(3);
+  for (const char* bad : {"Zm9*", "Zm9", "Zm9 "})
+    EXPECT_FALSE(decode_base64_into(bad, three)) << bad;
 }
 
 }  // namespace

@@ -14,11 +14,6 @@ static_assert(!std::is_base_of_v<ResourceError, InputError>);
 static_assert(std::is_base_of_v<std::runtime_error, InputError>);
 static_assert(std::is_base_of_v<std::runtime_error, ResourceError>);
 
-TEST(Errors, CarryTheirMessage) {
-  EXPECT_STREQ(InputError("line 3: no tab").what(), "line 3: no tab");
-  EXPECT_STREQ(ResourceError("the disk is full").what(), "the disk is full");
-}
-
 TEST(Errors, AnInvariantThatHoldsIsSilent) { invariant(true, "one is one"); }
 
 using ErrorsDeathTest = testing::Test;

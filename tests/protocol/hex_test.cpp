@@ -19,21 +19,12 @@ TEST(Hex, WritesTheExamplesOfTheStandard) {
   EXPECT_EQ(encode_hex(as_bytes("foobar")), "666f6f626172");
 }
 
-TEST(Hex, ReadsBothCases) {
-  EXPECT_EQ(decode_hex("666F6F626172"), "foobar");
-  EXPECT_EQ(decode_hex("666f6F626172"), "foobar");
-  EXPECT_EQ(decode_hex(""), "");
-}
-
 TEST(Hex, ReadsWhatItWrites) {
   std::string bytes;
   for (int byte = 0; byte < 256; ++byte) bytes.push_back(static_cast<char>(byte));
   EXPECT_EQ(decode_hex(encode_hex(as_bytes(bytes))), bytes);
-}
-
-TEST(Hex, RefusesAnOddLength) {
-  EXPECT_EQ(decode_hex("6"), std::nullopt);
-  EXPECT_EQ(decode_hex("666"), std::nullopt);
+  EXPECT_EQ(decode_hex("666f6F626172"), "foobar");
+  for (const char* odd : {"6", "666"}) EXPECT_EQ(decode_hex(odd), std::nullopt) << odd;
 }
 
 // Every character in the place of either digit.

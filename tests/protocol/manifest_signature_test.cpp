@@ -24,7 +24,7 @@ const json& signature_vectors() {
 
 bool has_later_member(const json& c) { return c.at("name") == "unknown-members"; }
 
-TEST(ManifestSignature, ParsesTheVectors) {
+TEST(ManifestSignature, ParsesAndWritesTheVectors) {
   ASSERT_EQ(signature_vectors().at("signed").size(), 4u);
   for (const json& c : signature_vectors().at("signed")) {
     SCOPED_TRACE(c.at("name"));
@@ -38,16 +38,8 @@ TEST(ManifestSignature, ParsesTheVectors) {
     EXPECT_EQ(parsed.signed_text, c.at("signed_text").get<std::string>());
     if (!has_later_member(c)) {
       EXPECT_EQ(signed_text(parsed.manifest, *parsed.signature), parsed.signed_text);
+      EXPECT_EQ(json::parse(serialize_manifest(parsed.manifest, parsed.signature)), m);
     }
-  }
-}
-
-TEST(ManifestSignature, WritesTheVectors) {
-  for (const json& c : signature_vectors().at("signed")) {
-    if (has_later_member(c)) continue;
-    SCOPED_TRACE(c.at("name"));
-    const ParsedManifest parsed = parse_manifest(c.at("text").get<std::string>());
-    EXPECT_EQ(json::parse(serialize_manifest(parsed.manifest, parsed.signature)), c.at("manifest"));
   }
 }
 

@@ -252,27 +252,25 @@ class Programs(unittest.TestCase):
                      "--response-bits", "13", "--hint-bits", "21", lwe="lwe-1288", arity=3, shard_count=1,
                      length_bytes=2, value_bytes=300, digest_bytes=5, query_bits=27, response_bits=13, hint_bits=21)
 
-    def test_keyword_without_values(self) -> None:
-        self.keyword([0], "--shards", "7", "--arity", "4", "--params", "lwe-1288", lwe="lwe-1288", arity=4,
-                     shard_count=7, length_bytes=0, value_bytes=0)
-
     def test_keyword_as_the_planner_lays_it_out(self) -> None:
         truth = {b"%d" % i: value_of(b"%d" % i, i % 33) for i in range(20_000)}
-        build(self.database, list(truth.items()), "--mode", "hint")
-        with served(self.database) as (url, _):
-            client = plain.PlainClient(url)
-            self.assertGreater(client.manifest.shard_count, 1)
-            for begin in range(0, 20_000, 1_000):
-                keys = [b"%d" % i for i in range(begin, begin + 6)]
-                self.assertEqual(client.get(b"absent", *keys), [None, *(truth[key] for key in keys)])
+        for mode, begins in ("hint", range(0, 20_000, 1_000)), ("packed", (0, 9_000, 19_994)):
+            build(self.database, list(truth.items()), "--mode", mode)
+            with self.subTest(mode), served(self.database) as (url, _):
+                client = plain.PlainClient(url)
+                self.assertEqual(client.manifest.mode, mode)
+                for begin in begins:
+                    keys = [b"%d" % i for i in range(begin, begin + 6)]
+                    self.assertEqual(client.get(b"absent", *keys), [None, *(truth[key] for key in keys)])
 
     def test_index(self) -> None:
         values = [value_of(b"%d" % i, (5, 0, 17)[i % 3]) for i in range(400)]
-        build(self.database, [(b"%d" % i, value) for i, value in enumerate(values)], "--index", "--shards", "3",
-              "--mode", "hint")
-        with served(self.database) as (url, _):
-            self.check(url, dict(enumerate(values)), [400, 401, 402, 10**6, 2**63], mode="hint", kind="index",
-                       shard_count=3, length_bytes=1, value_bytes=17, key_count=400)
+        for mode in "hint", "packed":
+            build(self.database, [(b"%d" % i, value) for i, value in enumerate(values)], "--index", "--shards", "3",
+                  "--mode", mode)
+            with self.subTest(mode), served(self.database) as (url, _):
+                self.check(url, dict(enumerate(values)), [400, 401, 402, 10**6, 2**63], mode=mode, kind="index",
+                           shard_count=3, length_bytes=1, value_bytes=17, key_count=400)
 
     def test_packed_keyword_with_records_in_two_packs(self) -> None:
         # Of 3 * 910 columns, 1024 are one pack; the last two shards' begin in one pack and end in the next.
@@ -284,24 +282,6 @@ class Programs(unittest.TestCase):
                      "--query-bits", "32", "--response-bits", "32", "--hint-bits", "32", mode="packed", arity=4,
                      shard_count=2, length_bytes=0, value_bytes=33, digest_bytes=16, query_bits=32, response_bits=32,
                      hint_bits=32, pack_count=1)
-
-    def test_packed_keyword_as_the_planner_lays_it_out(self) -> None:
-        truth = {b"%d" % i: value_of(b"%d" % i, i % 33) for i in range(20_000)}
-        build(self.database, list(truth.items()), "--mode", "packed")
-        with served(self.database) as (url, _):
-            client = plain.PlainClient(url)
-            self.assertEqual(client.manifest.mode, "packed")
-            for begin in 0, 9_000, 19_994:
-                keys = [b"%d" % i for i in range(begin, begin + 6)]
-                self.assertEqual(client.get(b"absent", *keys), [None, *(truth[key] for key in keys)])
-
-    def test_packed_index(self) -> None:
-        values = [value_of(b"%d" % i, (5, 0, 17)[i % 3]) for i in range(400)]
-        build(self.database, [(b"%d" % i, value) for i, value in enumerate(values)], "--index", "--shards", "3",
-              "--mode", "packed")
-        with served(self.database) as (url, _):
-            self.check(url, dict(enumerate(values)), [400, 401, 402, 10**6, 2**63], mode="packed", kind="index",
-                       shard_count=3, length_bytes=1, value_bytes=17, key_count=400, pack_count=1)
 
     def test_requests_for_several_keys(self) -> None:
         truth = {key: value_of(key, i % 41) for i, key in enumerate(KEYS)}

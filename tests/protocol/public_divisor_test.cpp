@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "tests/reference_pir.h"
 #include "tests/support.h"
 
 namespace blindfuse {
@@ -43,14 +44,27 @@ std::vector<uint32_t> divisors_of_each_length() {
   return all;
 }
 
-TEST(PublicDivisor, IsExactForAllSmallNumbers) {
-  for (uint32_t divisor = 1; divisor <= 1'100; ++divisor) {
-    const PublicDivisor made(divisor);
-    for (uint64_t n = 0; n < 4'096; ++n) ASSERT_TRUE(divides(made, divisor, n));
+// Shards, and shards of a group, for every number of them that there can be.
+static_assert(mulhi(UINT64_MAX, UINT64_MAX) == UINT64_MAX - 1);
+
+TEST(Mulhi, IsTheUpperHalfOfTheProduct) {
+  EXPECT_EQ(mulhi(0, UINT64_MAX), 0u);
+  EXPECT_EQ(mulhi(1, UINT64_MAX), 0u);
+  EXPECT_EQ(mulhi(2, UINT64_MAX), 1u);
+  EXPECT_EQ(mulhi(uint64_t{1} << 32, uint64_t{1} << 32), 1u);
+  EXPECT_EQ(mulhi((uint64_t{1} << 32) - 1, uint64_t{1} << 32), 0u);
+  EXPECT_EQ(mulhi(uint64_t{1} << 63, 6), 3u);
+}
+
+TEST(Mulhi, AgreesWithSchoolMultiplication) {
+  support::SeededRandom random(2);
+  for (int i = 0; i < 100'000; ++i) {
+    const uint64_t a = random.u64() >> random.below(64);
+    const uint64_t b = random.u64() >> random.below(64);
+    ASSERT_EQ(mulhi(a, b), reference_pir::mulhi(a, b)) << a << " * " << b;
   }
 }
 
-// Shards, and shards of a group, for every number of them that there can be.
 TEST(PublicDivisor, IsExactAtTheEndsForEveryNumberOfShards) {
   for (uint32_t divisor = 1; divisor <= 65'536; ++divisor) {
     const PublicDivisor made(divisor);
@@ -78,16 +92,6 @@ TEST(PublicDivisor, IsExactNextToMultiples) {
     for (const uint64_t n : {last - 1, last, kMax - 1, kMax}) {
       ASSERT_TRUE(divides(made, divisor, n));
     }
-  }
-}
-
-TEST(PublicDivisor, IsExactForRandomNumbers) {
-  support::SeededRandom random(11);
-  for (int i = 0; i < 200'000; ++i) {
-    const auto divisor = static_cast<uint32_t>(random.u64() >> (32 + random.below(32)));
-    if (divisor == 0) continue;
-    const uint64_t n = random.u64() >> random.below(64);
-    ASSERT_TRUE(divides(PublicDivisor(divisor), divisor, n));
   }
 }
 

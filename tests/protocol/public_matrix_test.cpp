@@ -2,10 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "src/arithmetic/lwe_params.h"
@@ -53,42 +51,6 @@ TEST(PublicMatrix, AgreesWithTheReferenceAtEveryPanelNumber) {
     EXPECT_EQ(panel_of(PublicMatrix(seed, dimension), j),
               reference_pir::public_matrix_panel({seed.begin(), seed.end()}, j, dimension));
   }
-}
-
-// Nor on the dimension, as far as both reach: one keystream for all.
-TEST(PublicMatrix, PanelDoesNotDependOnWhatWasInItsMemory) {
-  const PublicMatrix matrix(MatrixSeed{1, 2, 3}, 5);
-  std::vector<uint32_t> zeros(matrix.panel_words(), 0);
-  std::vector<uint32_t> ones(matrix.panel_words(), 0xffffffff);
-  matrix.fill_panel(9, zeros);
-  matrix.fill_panel(9, ones);
-  EXPECT_EQ(zeros, ones);
-  const std::vector<uint32_t> larger = panel_of(PublicMatrix(MatrixSeed{1, 2, 3}, 6), 9);
-  EXPECT_TRUE(std::equal(zeros.begin(), zeros.end(), larger.begin()));
-}
-
-TEST(PublicMatrix, PanelsDiffer) {
-  const PublicMatrix matrix(MatrixSeed{}, 1);
-  EXPECT_NE(panel_of(matrix, 0), panel_of(matrix, 1));
-  EXPECT_NE(panel_of(matrix, 0), panel_of(matrix, uint64_t{1} << 32));
-  EXPECT_NE(panel_of(matrix, 0), panel_of(PublicMatrix(MatrixSeed{1}, 1), 0));
-}
-
-TEST(PublicMatrix, IsFilledByManyThreadsInAnyOrder) {
-  const PublicMatrix matrix(MatrixSeed{7}, 50);
-  constexpr uint64_t kPanels = 24;
-  std::vector<std::vector<uint32_t>> panels(kPanels);
-  std::vector<std::thread> threads;
-  for (uint64_t t = 0; t < 3; ++t) {
-    threads.emplace_back([&, t] {
-      for (uint64_t i = 0; i < kPanels; i += 3) {
-        const uint64_t j = kPanels - 1 - i - t;
-        panels[j] = panel_of(matrix, j);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (uint64_t j = 0; j < kPanels; ++j) EXPECT_EQ(panels[j], panel_of(matrix, j)) << j;
 }
 
 }  // namespace

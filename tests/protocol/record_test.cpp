@@ -165,16 +165,5 @@ TEST(Record, FormatHasALengthOnlyWhereLengthsDiffer) {
   EXPECT_EQ(length_bytes(1, kValueBytesMax), 4u);
 }
 
-TEST(Record, HoldsTheLongestValue) {
-  SeededRandom random(13);
-  const RecordFormat format = record_format_for(16, 0, kValueBytesMax);
-  EXPECT_EQ(format.record_bytes(), 16u + 4u + 131'072u);
-  const Bytes digest = random_digest(random, format);
-  for (const size_t length : {size_t{0}, size_t{65'536}, size_t{kValueBytesMax}}) {
-    const std::string value = random.bytes(length);
-    EXPECT_TRUE(decode_record(format, digest, encode_whole(format, digest, value)) == value);
-  }
-}
-
 }  // namespace
 }  // namespace blindfuse

@@ -44,21 +44,13 @@ TEST(Sha256, HashesTheExamplesOfTheStandard) {
 
 TEST(Sha256, HashesPiecesAsTheWhole) {
   for (const Example& example : examples()) {
+    Sha256 hash;  // used again after finish()
     for (const size_t piece : {1, 63, 64, 65, 1000}) {
-      Sha256 hash;
       for (size_t at = 0; at < example.text.size(); at += piece) {
         hash.update(std::string_view(example.text).substr(at, piece));
       }
       EXPECT_EQ(to_hex(hash.finish()), example.digest);
     }
-  }
-}
-
-TEST(Sha256, StartsAnewAfterFinish) {
-  Sha256 hash;
-  for (const Example& example : examples()) {
-    hash.update(as_bytes(example.text));
-    EXPECT_EQ(to_hex(hash.finish()), example.digest);
   }
 }
 

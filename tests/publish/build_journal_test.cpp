@@ -25,10 +25,6 @@ class Journal : public ::testing::Test {
     std::ofstream(file_, std::ios::app | std::ios::binary) << text;
   }
 
-  void write_zeros(size_t bytes) const {
-    std::ofstream(file_, std::ios::binary) << std::string(bytes, '\0');
-  }
-
   void fill() const {
     BuildJournal journal(root_);
     journal.add_folder("shards");
@@ -105,12 +101,7 @@ TEST_F(Journal, NamesNothingElsewhere) {
 }
 
 std::string refusal_of(const OpenFolder& root) {
-  try {
-    BuildJournal journal(root);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
+  return support::input_error_of([&] { BuildJournal journal(root); });
 }
 
 TEST_F(Journal, OfAnotherDirectoryOrOfAnythingElseIsRefused) {
@@ -146,19 +137,13 @@ TEST_F(Journal, DoesNotWriteIntoAFileWithAnotherName) {
 // What a loss of power can leave.
 TEST_F(Journal, OfZerosIsNone) {
   for (const size_t bytes : {size_t{1}, size_t{5000}}) {
-    write_zeros(bytes);
+    std::ofstream(file_, std::ios::binary) << std::string(bytes, '\0');
     fill();
     BuildJournal journal(root_);
     expect_filled(journal);
     EXPECT_TRUE(read_whole(file_).starts_with("blindfuse build journal"));
     journal.remove();
   }
-}
-
-TEST_F(Journal, IsDeletedAlsoWithoutAHeader) {
-  append("blindfuse ");
-  BuildJournal(root_).remove();
-  EXPECT_FALSE(fs::exists(file_));
 }
 
 TEST_F(Journal, StaysWithADirectoryThatMoves) {

@@ -20,6 +20,7 @@
 #include "src/base/hex.h"
 #include "src/protocol/sha256.h"
 #include "tests/plain_engine.h"
+#include "tests/support.h"
 
 namespace blindfuse::builder_testing {
 
@@ -78,8 +79,24 @@ inline BuildReport build(const Pairs& pairs, const std::filesystem::path& root,
   return build_database(sources, root, options);
 }
 
+inline Pairs numbered_pairs(size_t count, const std::string& value = "v") {
+  Pairs pairs;
+  for (size_t i = 0; i < count; ++i) pairs.emplace_back("key " + std::to_string(i), value);
+  return pairs;
+}
+
 inline LoadedDatabase load(const std::filesystem::path& root) {
   return load_database(root, support::kPlainEngines);
+}
+
+// What a build, or loading, is refused with; empty when it is not.
+inline std::string build_refusal(const Pairs& pairs, const std::filesystem::path& root,
+                                 const BuildOptions& options = {}) {
+  return support::input_error_of([&] { build(pairs, root, options); });
+}
+inline std::string error_of_loading(const std::filesystem::path& root,
+                                    const LoadedDatabase* previous = nullptr) {
+  return support::input_error_of([&] { load_database(root, support::kPlainEngines, previous); });
 }
 
 // The value of a key in this shard, straight from the definition: its rows add up to its record.

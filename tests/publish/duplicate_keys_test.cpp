@@ -6,10 +6,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/publish/builder_testing.h"
-#include "tests/support.h"
 
 namespace blindfuse::builder_testing {
 namespace {
@@ -17,34 +17,63 @@ namespace {
 using support::input_error_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
-TEST(DuplicateKeys, NamesBothPlacesOfADuplicate) {
-  const TemporaryFolder folder;
-  Pairs pairs;
-  for (int i = 0; i < 5000; ++i) pairs.emplace_back("key " + std::to_string(i), "value");
-  pairs.emplace_back("key 4711", "again");
-  pairs.emplace_back("key 17", "again");
-  EXPECT_THAT(
-      input_error_of([&] { build(pairs, folder / "db"); }),
-      AllOf(HasSubstr("the key \"key 4711\" comes twice: memory, line 4712 and memory, line "
-                      "5001 (and 1 more)"),
-            HasSubstr("--on-duplicate")));
-  EXPECT_FALSE(std::filesystem::exists(folder / "db"));
+using Inputs = std::vector<std::pair<std::string, Pairs>>;
+
+std::vector<std::unique_ptr<KeyValueSource>> sources_of(const Inputs& inputs) {
+  std::vector<std::unique_ptr<KeyValueSource>> sources;
+  for (const auto& [name, pairs] : inputs) {
+    sources.push_back(std::make_unique<MemorySource>(pairs, name));
+  }
+  return sources;
 }
 
-TEST(DuplicateKeys, KeepsTheFirstOrTheLastDuplicate) {
+// Of several, the one that a reader of the inputs meets first; on one line, and as the input has
+// it.
+TEST(DuplicateKeys, NamesBothPlacesOfADuplicate) {
   const TemporaryFolder folder;
-  const Pairs pairs = {{"a", "1"}, {"b", "2"}, {"a", "3"}, {"c", "4"}, {"a", "5"}};
-  BuildOptions options;
-  options.input.on_duplicate = DuplicatePolicy::kFirst;
-  BuildReport report = build(pairs, folder / "first", options);
-  EXPECT_EQ(report.survey.duplicates_dropped, 2u);
-  EXPECT_EQ(look_up(load(folder / "first"), "a"), "1");
-  options.input.on_duplicate = DuplicatePolicy::kLast;
-  report = build(pairs, folder / "last", options);
-  EXPECT_EQ(report.layout.key_count, 3u);
-  EXPECT_EQ(look_up(load(folder / "last"), "a"), "5");
+  Pairs many = numbered_pairs(5000);
+  many.emplace_back("key 4711", "again");
+  many.emplace_back("key 17", "again");
+  const std::string wild = "\x1b[31m\n" + std::string(60'000, 'k'), bytes("\0\xff", 2);
+  const std::vector<std::tuple<Inputs, TextEncoding, std::string>> cases = {
+      {{{"memory", many}},
+       TextEncoding::kUtf8,
+       "the key \"key 4711\" comes twice: memory, line 4712 and memory, line 5001 (and 1 more);"},
+      {{{"one", {{"x", ""}, {"y", ""}, {"a", "early"}}}, {"two", {{"a", "late"}, {"b", ""}}}},
+       TextEncoding::kUtf8,
+       "the key \"a\" comes twice: one, line 3 and two, line 1;"},
+      {{{"one", {{"a", ""}, {"b", ""}, {"x", ""}, {"a", ""}}}, {"two", {{"b", ""}, {"c", ""}}}},
+       TextEncoding::kUtf8,
+       "the key \"a\" comes twice: one, line 1 and one, line 4 (and 1 more);"},
+      {{{"m", {{wild, ""}, {wild, ""}}}}, TextEncoding::kUtf8, "the key \"\\x1b[31m\\x0akkk"},
+      {{{"m", {{wild, ""}, {wild, ""}}}}, TextEncoding::kUtf8, "kkk...\" comes twice"},
+      {{{"m", {{bytes, ""}, {bytes, ""}}}}, TextEncoding::kHex, "the key \"00ff\" comes twice"},
+      {{{"m", {{bytes, ""}, {bytes, ""}}}}, TextEncoding::kBase64, "the key \"AP8=\" comes twice"},
+      {{{"m", {{"a", ""}, {"a", ""}}}}, TextEncoding::kUtf8, "--on-duplicate"},
+  };
+  for (const auto& [inputs, encoding, message] : cases) {
+    const auto sources = sources_of(inputs);
+    BuildOptions options;
+    options.input.key_encoding = encoding;
+    EXPECT_THAT(input_error_of([&] { build_database(sources, folder / "db", options); }),
+                HasSubstr(message));
+    EXPECT_FALSE(std::filesystem::exists(folder / "db"));
+  }
+}
+
+// A key comes so often that reading ends early; the earliest duplicate is of another one.
+TEST(DuplicateKeys, NamesTheFirstDuplicateOfManyWithoutReadingOn) {
+  const TemporaryFolder folder;
+  Pairs pairs = {{"early", ""}, {"hot", ""}, {"early", ""}};
+  pairs.resize(5'000, {"hot", ""});
+  const auto sources = sources_of({{"memory", pairs}});
+  EXPECT_THAT(
+      input_error_of([&] { build_database(sources, folder / "db", {}); }),
+      AllOf(HasSubstr("the key \"early\" comes twice: memory, line 1 and memory, line 3 (and at "
+                      "least "),
+            HasSubstr(" more)")));
+  EXPECT_LT(sources[0]->bytes_read(), 1'000u);
 }
 
 // More pairs than the spool keeps in memory, and every place in one input or the other.
@@ -65,9 +94,7 @@ TEST(DuplicateKeys, KeepsTheFirstOrTheLastOfManyDuplicatesInSeveralInputs) {
   const Pairs one = made("one");
   const Pairs two = made("two");
   for (const auto policy : {DuplicatePolicy::kFirst, DuplicatePolicy::kLast}) {
-    std::vector<std::unique_ptr<KeyValueSource>> sources;
-    sources.push_back(std::make_unique<MemorySource>(one, "one"));
-    sources.push_back(std::make_unique<MemorySource>(two, "two"));
+    const auto sources = sources_of({{"one", one}, {"two", two}});
     BuildOptions options;
     options.shard_count = 3;
     options.input.on_duplicate = policy;
@@ -79,75 +106,6 @@ TEST(DuplicateKeys, KeepsTheFirstOrTheLastOfManyDuplicatesInSeveralInputs) {
     for (const auto& [key, value] : policy == DuplicatePolicy::kFirst ? first : last) {
       ASSERT_EQ(look_up(database, key), value) << key;
     }
-  }
-}
-
-// What comes first is the first input's, on whatever line.
-TEST(DuplicateKeys, InputsComeInTheirOrder) {
-  const TemporaryFolder folder;
-  const auto build_with = [&](DuplicatePolicy policy) {
-    std::vector<std::unique_ptr<KeyValueSource>> sources;
-    sources.push_back(std::make_unique<MemorySource>(
-        Pairs{{"x", ""}, {"y", ""}, {"z", ""}, {"a", "early"}}, "one"));
-    sources.push_back(std::make_unique<MemorySource>(Pairs{{"a", "late"}, {"b", ""}}, "two"));
-    BuildOptions options;
-    options.input.on_duplicate = policy;
-    return build_database(sources, folder / "db", options);
-  };
-  EXPECT_THAT(input_error_of([&] { build_with(DuplicatePolicy::kError); }),
-              HasSubstr("the key \"a\" comes twice: one, line 4 and two, line 1;"));
-  build_with(DuplicatePolicy::kFirst);
-  EXPECT_EQ(look_up(load(folder / "db"), "a"), "early");
-  build_with(DuplicatePolicy::kLast);
-  EXPECT_EQ(look_up(load(folder / "db"), "a"), "late");
-}
-
-// Of two duplicates, the one that a reader of the inputs meets first.
-TEST(DuplicateKeys, NamesTheDuplicateOfTheEarlierInput) {
-  const TemporaryFolder folder;
-  std::vector<std::unique_ptr<KeyValueSource>> sources;
-  sources.push_back(
-      std::make_unique<MemorySource>(Pairs{{"a", ""}, {"b", ""}, {"x", ""}, {"a", ""}}, "one"));
-  sources.push_back(std::make_unique<MemorySource>(Pairs{{"b", ""}, {"c", ""}}, "two"));
-  EXPECT_THAT(input_error_of([&] { build_database(sources, folder / "db", {}); }),
-              HasSubstr("the key \"a\" comes twice: one, line 1 and one, line 4 (and 1 more);"));
-}
-
-// A key comes so often that reading ends early; the earliest duplicate is of another one.
-TEST(DuplicateKeys, NamesTheFirstDuplicateOfManyWithoutReadingOn) {
-  const TemporaryFolder folder;
-  Pairs pairs = {{"early", ""}, {"hot", ""}, {"early", ""}};
-  for (int i = 0; i < 5'000; ++i) pairs.emplace_back("hot", "");
-  std::vector<std::unique_ptr<KeyValueSource>> sources;
-  sources.push_back(std::make_unique<MemorySource>(pairs));
-  EXPECT_THAT(
-      input_error_of([&] { build_database(sources, folder / "db", {}); }),
-      AllOf(HasSubstr("the key \"early\" comes twice: memory, line 1 and memory, line 3 (and at "
-                      "least "),
-            HasSubstr(" more)")));
-  EXPECT_LT(sources[0]->bytes_read(), 1'000u);
-}
-
-TEST(DuplicateKeys, ShowsAKeyThatComesTwiceOnOneLine) {
-  const TemporaryFolder folder;
-  const std::string key = "\x1b[31m\n" + std::string(60'000, 'k');
-  EXPECT_THAT(input_error_of([&] {
-                build({{key, "1"}, {key, "2"}}, folder / "db");
-              }),
-              AllOf(StartsWith("the key \"\\x1b[31m\\x0akkk"), HasSubstr("kkk...\" comes twice")));
-}
-
-TEST(DuplicateKeys, ShowsAKeyAsTheInputHasIt) {
-  const TemporaryFolder folder;
-  for (const auto& [encoding, text] :
-       {std::pair(TextEncoding::kHex, "\"00ff\""), {TextEncoding::kBase64, "\"AP8=\""}}) {
-    BuildOptions options;
-    options.input.key_encoding = encoding;
-    const std::string key("\0\xff", 2);
-    EXPECT_THAT(input_error_of([&] {
-                  build({{key, "1"}, {key, "2"}}, folder / "db", options);
-                }),
-                StartsWith("the key " + std::string(text) + " comes twice"));
   }
 }
 

@@ -78,7 +78,7 @@ std::string test_name(const testing::TestParamInfo<std::string>& engine) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, HintByEngine, testing::ValuesIn(engine_names()), test_name);
 
-// 64 to 1280 rows, and more than one and two blocks of 3072.
+// 64 to 1280 rows, and more than one and two blocks of 3072. Every parameter set: scheme_test.cpp.
 TEST_P(HintByEngine, AgreesWithTheReferenceForEveryNumberOfPanels) {
   SeededRandom random(300);
   std::vector<uint64_t> panel_counts = {48, 49, 97};
@@ -90,34 +90,6 @@ TEST_P(HintByEngine, AgreesWithTheReferenceForEveryNumberOfPanels) {
     ASSERT_EQ(hint_case.computed(GetParam(), thread_count), hint_case.expected())
         << panels << " panels";
   }
-}
-
-TEST_P(HintByEngine, AgreesWithTheReferenceOnAnyNumberOfThreads) {
-  SeededRandom random(301);
-  for (const uint64_t rows : {64, 576, 1280}) {
-    for (const uint64_t columns : {1, 5, 33}) {
-      const HintCase hint_case(random, rows, columns, 70);
-      for (unsigned threads = 1; threads <= 3; ++threads) {
-        ASSERT_EQ(hint_case.computed(GetParam(), threads), hint_case.expected())
-            << rows << " rows, " << columns << " columns, " << threads << " threads";
-      }
-    }
-  }
-}
-
-TEST_P(HintByEngine, AgreesWithTheReferenceForEveryParameterSet) {
-  SeededRandom random(302);
-  for (const LweParams& lwe : lwe_params()) {
-    if (lwe.mode != Mode::kHint) continue;  // there is no such hint
-    const HintCase hint_case(random, 192, 3, lwe.dimension);
-    ASSERT_EQ(hint_case.computed(GetParam(), 2), hint_case.expected()) << lwe.name;
-  }
-}
-
-TEST(Hint, RefusesAnEngineThatIsNotThere) {
-  SeededRandom random(303);
-  const HintCase hint_case(random, 64, 1, 1);
-  EXPECT_NE(support::input_error_of([&] { hint_case.computed("abacus", 1); }), "");
 }
 
 // Parts of a packed hint are written one after another, and so must end with a whole byte.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "tests/publish/builder_testing.h"
 #include "tests/support.h"
@@ -15,7 +16,9 @@ namespace blindfuse {
 namespace {
 
 using builder_testing::build;
+using builder_testing::build_refusal;
 using builder_testing::load;
+using builder_testing::numbered_pairs;
 using builder_testing::Pairs;
 using builder_testing::snapshot;
 using builder_testing::TemporaryFolder;
@@ -58,44 +61,11 @@ BuildOptions with_set(const char* set) {
   return options;
 }
 
-TEST(LayoutChoice, KeepsTheModeThatIsThere) {
-  for (const char* set : {"lwe-1774", "lwe-1288", "ring-2048"}) {
-    EXPECT_EQ(why_not_kept(built_with(set), {}, kSurvey), Reason()) << set;
-    EXPECT_EQ(why_not_kept(built_with(set), with_set(set), kSurvey), Reason()) << set;
-  }
-  EXPECT_EQ(why_not_kept(built_with("lwe-1288"), with_mode(Mode::kHint), kSurvey), Reason());
-  EXPECT_EQ(why_not_kept(built_with("ring-2048"), with_mode(Mode::kPacked), kSurvey), Reason());
-}
-
-TEST(LayoutChoice, LeavesAModeOnlyWhenAskedTo) {
-  const Reason mode = "the mode changed";
-  EXPECT_EQ(why_not_kept(built_with("lwe-1774"), with_mode(Mode::kPacked), kSurvey), mode);
-  EXPECT_EQ(why_not_kept(built_with("lwe-1774"), with_set("ring-2048"), kSurvey), mode);
-  EXPECT_EQ(why_not_kept(built_with("ring-2048"), with_mode(Mode::kHint), kSurvey), mode);
-  const Reason set = "the LWE parameters changed";
-  EXPECT_EQ(why_not_kept(built_with("lwe-1774"), with_set("lwe-1288"), kSurvey), set);
-}
-
-TEST(LayoutChoice, LeavesLevelsAndKeysOnlyWhenAskedTo) {
-  const Layout one = built_with("ring-2048");
-  Layout two = one;
-  two.second = SecondLevel{.group_shards = 1, .key_order = 0};
-  Layout short_key = two;
-  short_key.second->key_order = 64;
-  const auto reason = [](const Layout& old, std::optional<uint32_t> levels, bool has_short_key) {
-    BuildOptions options;
-    options.levels = levels;
-    options.short_key = has_short_key;
-    return why_not_kept(old, options, kSurvey);
-  };
-  for (const Layout& old : {one, two, short_key}) {
-    EXPECT_EQ(reason(old, std::nullopt, false), Reason());
-    EXPECT_EQ(reason(old, old.levels(), false), Reason());
-  }
-  EXPECT_EQ(reason(one, 2, true), Reason("the number of levels was 1 and is now to be 2"));
-  EXPECT_EQ(reason(short_key, 1, false), Reason("the number of levels was 2 and is now to be 1"));
-  EXPECT_EQ(reason(short_key, 2, true), Reason());
-  EXPECT_EQ(reason(two, 2, true), Reason("queries carry no short key and are now to carry one"));
+BuildOptions with_levels(std::optional<uint32_t> levels, bool short_key = false) {
+  BuildOptions options;
+  options.levels = levels;
+  options.short_key = short_key;
+  return options;
 }
 
 BuildOptions with_keys(uint32_t keys_per_request) {
@@ -112,24 +82,53 @@ Layout built_for_keys(uint32_t keys_per_request) {
   return layout;
 }
 
-TEST(LayoutChoice, LeavesTheKeysOfARequestOnlyWhenAskedTo) {
-  EXPECT_EQ(why_not_kept(built_for_keys(16), {}, kSurvey), Reason());
-  EXPECT_EQ(why_not_kept(built_for_keys(16), with_keys(16), kSurvey), Reason());
-  EXPECT_EQ(why_not_kept(built_for_keys(16), with_keys(64), kSurvey),
-            Reason("keys_per_request was 16 and is now to be 64"));
-  EXPECT_EQ(why_not_kept(built_with("ring-2048"), with_keys(64), kSurvey),
-            Reason("requests were for one key and are now to be for 64"));
-  EXPECT_EQ(why_not_kept(built_for_keys(16), with_mode(Mode::kHint), kSurvey),
-            Reason("the mode changed"));
+Layout built_with_levels(uint32_t key_order) {
+  Layout layout = built_with("ring-2048");
+  layout.second = SecondLevel{.group_shards = 1, .key_order = key_order};
+  return layout;
+}
+
+// Mode, set, levels and the keys of a request stay unless another one is asked for.
+TEST(LayoutChoice, LeavesALayoutOnlyWhenAskedTo) {
+  const Layout hint = built_with("lwe-1774"), packed = built_with("ring-2048"),
+               two = built_with_levels(0), short_key = built_with_levels(64),
+               sixteen = built_for_keys(16);
+  Layout more_buckets = sixteen;
+  more_buckets.batch->bucket_count = 48;
   BuildOptions one_key;
   one_key.one_key = true;
-  EXPECT_EQ(why_not_kept(built_for_keys(16), one_key, kSurvey),
-            Reason("requests were for 16 keys and are now to be for 1"));
-  EXPECT_EQ(why_not_kept(built_with("ring-2048"), one_key, kSurvey), Reason());
-  // Whatever the buckets are.
-  Layout more_buckets = built_for_keys(16);
-  more_buckets.batch->bucket_count = 48;
-  EXPECT_EQ(why_not_kept(more_buckets, with_keys(16), kSurvey), Reason());
+  const Reason mode = "the mode changed";
+  const std::vector<std::tuple<Layout, BuildOptions, Reason>> cases = {
+      {hint, {}, {}},
+      {hint, with_set("lwe-1774"), {}},
+      {built_with("lwe-1288"), with_mode(Mode::kHint), {}},
+      {packed, with_mode(Mode::kPacked), {}},
+      {packed, with_set("ring-2048"), {}},
+      {hint, with_mode(Mode::kPacked), mode},
+      {hint, with_set("ring-2048"), mode},
+      {packed, with_mode(Mode::kHint), mode},
+      {sixteen, with_mode(Mode::kHint), mode},
+      {hint, with_set("lwe-1288"), "the LWE parameters changed"},
+      {packed, with_levels(1), {}},
+      {two, {}, {}},
+      {two, with_levels(2), {}},
+      {short_key, with_levels(2), {}},
+      {short_key, with_levels(2, true), {}},
+      {packed, with_levels(2, true), "the number of levels was 1 and is now to be 2"},
+      {short_key, with_levels(1), "the number of levels was 2 and is now to be 1"},
+      {two, with_levels(2, true), "queries carry no short key and are now to carry one"},
+      {sixteen, {}, {}},
+      {sixteen, with_keys(16), {}},
+      {more_buckets, with_keys(16), {}},
+      {sixteen, with_keys(64), "keys_per_request was 16 and is now to be 64"},
+      {packed, with_keys(64), "requests were for one key and are now to be for 64"},
+      {sixteen, one_key, "requests were for 16 keys and are now to be for 1"},
+      {packed, one_key, {}},
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const auto& [old, options, reason] = cases[i];
+    EXPECT_EQ(why_not_kept(old, options, kSurvey), reason) << "case " << i;
+  }
 }
 
 TEST(LayoutChoice, KeepsTheKeysOfARequestOfTheEpochBefore) {
@@ -146,22 +145,10 @@ TEST(LayoutChoice, KeepsTheKeysOfARequestOfTheEpochBefore) {
   one_key.one_key = true;
   EXPECT_EQ(plan_request(one_key, kSurvey, &previous).batch, std::nullopt);
   EXPECT_EQ(plan_request(one_key, kSurvey, &previous).mode, Mode::kPacked);
-  BuildOptions two_levels;
-  two_levels.levels = 2;
-  EXPECT_EQ(plan_request(two_levels, kSurvey, &previous).batch, std::nullopt);
+  EXPECT_EQ(plan_request(with_levels(2), kSurvey, &previous).batch, std::nullopt);
   // An epoch of two levels gets one when several keys are asked for.
-  Layout second = built_with("ring-2048");
-  second.second = SecondLevel{};
+  const Layout second = built_with_levels(0);
   EXPECT_EQ(plan_request(with_keys(64), kSurvey, &second).levels, 1u);
-}
-
-TEST(LayoutChoice, HandsOnWhatIsOpen) {
-  const PlanRequest open = plan_request({}, kSurvey);
-  EXPECT_EQ(open.mode, std::nullopt);
-  EXPECT_EQ(open.lwe, nullptr);
-  EXPECT_EQ(plan_request(with_mode(Mode::kPacked), kSurvey).mode, Mode::kPacked);
-  EXPECT_EQ(plan_request(with_mode(Mode::kPacked), kSurvey).lwe, nullptr);
-  EXPECT_EQ(plan_request(with_set("lwe-1572"), kSurvey).lwe, find_lwe_params("lwe-1572"));
 }
 
 TEST(LayoutChoice, KeepsSetAndLevelsOfTheEpochBefore) {
@@ -171,35 +158,16 @@ TEST(LayoutChoice, KeepsSetAndLevelsOfTheEpochBefore) {
   EXPECT_EQ(request.mode, Mode::kPacked);
   EXPECT_TRUE(request.is_unasked);
   EXPECT_EQ(request.levels, 1u);
-  previous.second = SecondLevel{};
+  previous = built_with_levels(0);
   request = plan_request({}, kSurvey, &previous);
   EXPECT_EQ(request.levels, 2u);
   EXPECT_FALSE(request.short_key);
-  previous.second->key_order = 16;
+  previous = built_with_levels(16);
   EXPECT_TRUE(plan_request({}, kSurvey, &previous).short_key);
-  BuildOptions one_level;
-  one_level.levels = 1;
-  EXPECT_EQ(plan_request(one_level, kSurvey, &previous).levels, 1u);
+  EXPECT_EQ(plan_request(with_levels(1), kSurvey, &previous).levels, 1u);
   EXPECT_EQ(plan_request(with_mode(Mode::kHint), kSurvey, &previous).lwe, nullptr);
   EXPECT_EQ(plan_request(with_set("lwe-1288"), kSurvey, &previous).lwe,
             find_lwe_params("lwe-1288"));
-}
-
-// Up to 2048 keys without a filter; a filter of 2048 rows in segments of 64 has room for fewer.
-TEST(LayoutChoice, KnowsWhetherShardsFit) {
-  Layout numbers = built_with("lwe-1774");
-  numbers.kind = DatabaseKind::kIndex;
-  EXPECT_EQ(why_shards_do_not_fit(numbers, 2048), Reason());
-  EXPECT_EQ(why_shards_do_not_fit(numbers, 2049),
-            Reason("the fullest shard now has 2049 keys, more than 2048 rows hold"));
-  EXPECT_EQ(why_shards_do_not_fit(built_with("lwe-1774"), 1000), Reason());
-  EXPECT_NE(why_shards_do_not_fit(built_with("lwe-1774"), 2048), Reason());
-}
-
-Pairs numbered_pairs(int count, const std::string& value = "v") {
-  Pairs pairs;
-  for (int i = 0; i < count; ++i) pairs.emplace_back("key " + std::to_string(i), value);
-  return pairs;
 }
 
 TEST(LayoutChoice, RefusesAnInputThatLostMoreThanHalfOfTheKeys) {
@@ -208,7 +176,7 @@ TEST(LayoutChoice, RefusesAnInputThatLostMoreThanHalfOfTheKeys) {
   const auto before = snapshot(folder / "db");
   BuildOptions options;
   const auto refusal = [&](int keys) {
-    return input_error_of([&] { build(numbered_pairs(keys), folder / "db", options); });
+    return build_refusal(numbered_pairs(keys), folder / "db", options);
   };
   EXPECT_THAT(refusal(1), AllOf(HasSubstr("the input has 1 key, and "), HasSubstr("has 1001 keys"),
                                 HasSubstr("--allow-shrink")));
@@ -235,7 +203,7 @@ TEST(LayoutChoice, RefusesAnotherKindOfDatabase) {
     BuildOptions other = options;
     other.allow_shrink = true;
     const auto before = snapshot(folder / name);
-    EXPECT_THAT(input_error_of([&] { build(numbered_pairs(10), folder / name, other); }),
+    EXPECT_THAT(build_refusal(numbered_pairs(10), folder / name, other),
                 AllOf(HasSubstr(cure), HasSubstr("--fresh")));
     EXPECT_EQ(snapshot(folder / name), before);
     other.fresh = true;
@@ -248,7 +216,7 @@ TEST(LayoutChoice, RefusesThatOneValueMakesADatabaseManyTimesItsInput) {
   const TemporaryFolder folder;
   Pairs pairs = numbered_pairs(2000, "a short value");
   pairs.emplace_back("long", std::string(20'000, 'x'));
-  EXPECT_THAT(input_error_of([&] { build(pairs, folder / "db"); }),
+  EXPECT_THAT(build_refusal(pairs, folder / "db"),
               AllOf(HasSubstr("which has 20000 bytes"), HasSubstr("the input has 60.9 kB"),
                     HasSubstr("--value-bytes-max 13 "), HasSubstr("package-index.md"),
                     HasSubstr("--allow-padding")));
@@ -291,6 +259,17 @@ TEST(LayoutChoice, LeavesALayoutThatIsFarTooLarge) {
   BuildOptions options;
   options.shard_count = layout.shard_count;
   EXPECT_EQ(why_not_kept(layout, options, kSurvey), Reason());
+}
+
+// Up to 2048 keys without a filter; a filter of 2048 rows in segments of 64 has room for fewer.
+TEST(LayoutChoice, KnowsWhetherShardsFit) {
+  Layout numbers = built_with("lwe-1774");
+  numbers.kind = DatabaseKind::kIndex;
+  EXPECT_EQ(why_shards_do_not_fit(numbers, 2048), Reason());
+  EXPECT_EQ(why_shards_do_not_fit(numbers, 2049),
+            Reason("the fullest shard now has 2049 keys, more than 2048 rows hold"));
+  EXPECT_EQ(why_shards_do_not_fit(built_with("lwe-1774"), 1000), Reason());
+  EXPECT_NE(why_shards_do_not_fit(built_with("lwe-1774"), 2048), Reason());
 }
 
 }  // namespace

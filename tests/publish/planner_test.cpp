@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -17,12 +16,6 @@ namespace {
 using support::input_error_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-const LweParams* set_named(const char* name) {
-  const LweParams* set = find_lwe_params(name);
-  EXPECT_NE(set, nullptr) << name;
-  return set;
-}
 
 PlanRequest keywords(uint64_t key_count, uint32_t value_bytes) {
   PlanRequest request;
@@ -44,7 +37,7 @@ PlanRequest in_mode(PlanRequest request, Mode mode) {
 }
 
 PlanRequest with_set(PlanRequest request, const char* name) {
-  request.lwe = set_named(name);
+  request.lwe = find_lwe_params(name);
   return request;
 }
 
@@ -73,15 +66,11 @@ const Plan* at_shards(const std::vector<Plan>& plans, uint32_t shard_count) {
 
 using Sets = std::vector<std::string>;
 
-TEST(PlanModes, OffersEachModeThatIsOpen) {
+TEST(PlanModes, OffersEachModeThatIsOpenAndTakesASetForItsMode) {
   const PlanRequest request = keywords(3000, 8);
   EXPECT_EQ(sets_of(plan_modes(request)), (Sets{"lwe-1774", "ring-2048"}));
   EXPECT_EQ(sets_of(plan_modes(in_mode(request, Mode::kHint))), Sets{"lwe-1774"});
   EXPECT_EQ(sets_of(plan_modes(in_mode(request, Mode::kPacked))), Sets{"ring-2048"});
-}
-
-TEST(PlanModes, TakesASetForItsMode) {
-  const PlanRequest request = keywords(3000, 8);
   EXPECT_EQ(sets_of(plan_modes(with_set(request, "lwe-1288"))), Sets{"lwe-1288"});
   EXPECT_EQ(sets_of(plan_modes(with_set(request, "ring-2048"))), Sets{"ring-2048"});
   EXPECT_EQ(sets_of(plan_modes(in_mode(with_set(request, "lwe-1572"), Mode::kHint))),
@@ -212,15 +201,6 @@ TEST(Planner, SaysWhyNoLayoutHasTwoLevels) {
   EXPECT_EQ(message_of(rows), "") << "more shards";
 }
 
-TEST(Planner, HasNoPackingTablesInTheHintMode) {
-  const std::vector<Plan> plans = plan_layouts(with_set(keywords(1 << 20, 1024), "lwe-1774"));
-  for (const Plan& plan : plans) EXPECT_EQ(plan.layout.packing_table_bytes(), 0u);
-  const Plan& best = cheapest(plans);
-  EXPECT_EQ(best.layout.shard_count, 12u);
-  EXPECT_EQ(best.sync_bytes, 12u * (112 + 1774u * 1032 * 16 / 8));
-  EXPECT_EQ(best.total_bytes, best.sync_bytes + 100 * (104'448u * 27 / 8 + 12'384u * 11 / 8));
-}
-
 // A client of few look-ups spares itself the hint; one of many has sent too many packing keys.
 TEST(PlanModes, TheFewestBytesInAllAreChosen) {
   PlanRequest request = keywords(1 << 20, 1024);
@@ -229,21 +209,21 @@ TEST(PlanModes, TheFewestBytesInAllAreChosen) {
   EXPECT_EQ(best.layout.mode(), Mode::kPacked);
   EXPECT_EQ(best.layout.shard_count, 32u);
   EXPECT_EQ(best.total_bytes, 20'046'912u);
-  EXPECT_EQ(cheapest(modes.at(0)).total_bytes, 80'893'776u);
+  const Plan& hint = cheapest(modes.at(0));
+  EXPECT_EQ(hint.layout.packing_table_bytes(), 0u);
+  EXPECT_EQ(hint.layout.shard_count, 12u);
+  EXPECT_EQ(hint.sync_bytes, 12u * (112 + 1774u * 1032 * 16 / 8));
+  EXPECT_EQ(hint.total_bytes, hint.sync_bytes + 100 * (104'448u * 27 / 8 + 12'384u * 11 / 8));
   request.lookups_per_client = 10'000;
   EXPECT_EQ(cheapest(plan_modes(request)).layout.mode(), Mode::kHint);
-  EXPECT_EQ(cheapest(plan_modes(request)).total_bytes, 1'653'568'320u);
-}
-
-TEST(PlanModes, SmallDatabasesHaveSmallHints) {
-  const auto modes = plan_modes(keywords(3000, 8));
-  EXPECT_EQ(cheapest(modes.at(0)).total_bytes, 581'120u);
-  EXPECT_EQ(cheapest(modes.at(1)).total_bytes, 3'082'408u);
-  EXPECT_EQ(&cheapest(modes), &cheapest(modes.at(0)));
+  // A small database has a small hint.
+  const auto small = plan_modes(keywords(3000, 8));
+  EXPECT_EQ(&cheapest(small), &cheapest(small.at(0)));
 }
 
 // 48 shards take fewest bytes of those that are offered, 17,583,104, and 49 packs; 32 shards 14.0 %
-// more and 33 packs; 24 shards more than 15 % more.
+// more and 33 packs; 24 shards more than 15 % more. At 64 shards 65 packing tables take 1.63 GB,
+// and the matrix of 22,528 rows 1.49 GB: they are for those who ask.
 TEST(Planner, GivesSomeBytesForFewerPacks) {
   const std::vector<Plan> plans = plan_modes(keywords(1 << 20, 1024)).at(1);
   const Plan& fewest = *std::ranges::min_element(plans, {}, &Plan::total_bytes);
@@ -254,24 +234,10 @@ TEST(Planner, GivesSomeBytesForFewerPacks) {
   EXPECT_EQ(cheapest(plans).layout.pack_count(), 33u);
   ASSERT_NE(at_shards(plans, 24), nullptr);
   EXPECT_GT(at_shards(plans, 24)->total_bytes, 1.15 * 17'583'104);
-}
-
-// With records of 24 bytes a million keys take one pack in 24 shards as in 32, whose queries are
-// shorter.
-TEST(Planner, TakesTheFewestBytesOfThoseWithAsManyPacks) {
-  for (const uint32_t value_bytes : {2u, 16u, 40u, 300u}) {
-    const std::vector<Plan> plans =
-        plan_layouts(with_set(keywords(1'000'000, value_bytes), "ring-2048"));
-    const Plan& best = cheapest(plans);
-    const uint64_t fewest = std::ranges::min(plans, {}, &Plan::total_bytes).total_bytes;
-    for (const Plan& plan : plans) {
-      if (static_cast<double>(plan.total_bytes) > 1.15 * static_cast<double>(fewest)) continue;
-      EXPECT_GE(plan.layout.pack_count(), best.layout.pack_count());
-      if (plan.layout.pack_count() == best.layout.pack_count()) {
-        EXPECT_GE(plan.total_bytes, best.total_bytes);
-      }
-    }
-  }
+  EXPECT_EQ(at_shards(plans, 64), nullptr);
+  const auto asked = plan_modes(in_mode(keywords(1 << 20, 1024), Mode::kPacked)).at(0);
+  ASSERT_NE(at_shards(asked, 64), nullptr);
+  EXPECT_EQ(at_shards(asked, 64)->total_bytes, 17'520'448u);
 }
 
 // 1000 keys of 100 kB have 98 packs and more in any number of shards: 2.5 GB compared with 0.2 GB.
@@ -281,14 +247,6 @@ TEST(PlanModes, LargeTablesAreNotMadeForAModeThatWasOnlyKept) {
   request.is_unasked = true;
   EXPECT_THAT(input_error_of([&] { plan_modes(request); }),
               AllOf(HasSubstr("--mode packed"), HasSubstr("--mode hint")));
-  EXPECT_EQ(plan_modes([&] {
-              PlanRequest small = with_set(keywords(3000, 8), "ring-2048");
-              small.is_unasked = true;
-              return small;
-            }())
-                .at(0)
-                .size(),
-            plan_layouts(with_set(keywords(3000, 8), "ring-2048")).size());
 }
 
 Plan costing(uint64_t bytes) {
@@ -303,23 +261,6 @@ TEST(PlanModes, OfEqualsTheFirstModeIsChosen) {
   EXPECT_EQ(&cheapest(equal), &equal[0][1]);
   const std::vector<std::vector<Plan>> less = {{costing(5), costing(3)}, {costing(4), costing(2)}};
   EXPECT_EQ(&cheapest(less), &less[1][1]);
-  const std::vector<std::vector<Plan>> one = {{costing(5), costing(6)}};
-  EXPECT_EQ(&cheapest(one), &one[0][0]);
-}
-
-// At 64 shards 65 packing tables take 1.63 GB, and the matrix of 22,528 rows 1.49 GB; at 48 shards
-// it is 49 tables, 1.23 GB, and 1.42 GB.
-TEST(PlanModes, PackingTablesLargerThanTheMatrixAreForThoseWhoAsk) {
-  const PlanRequest request = keywords(1 << 20, 1024);
-  const std::vector<Plan> unasked = plan_modes(request).at(1);
-  const std::vector<Plan> asked = plan_modes(in_mode(request, Mode::kPacked)).at(0);
-  ASSERT_NE(at_shards(unasked, 48), nullptr);
-  EXPECT_EQ(at_shards(unasked, 64), nullptr);
-  EXPECT_EQ(at_shards(unasked, 65'536), nullptr);
-  ASSERT_NE(at_shards(asked, 64), nullptr);
-  EXPECT_EQ(at_shards(asked, 64)->total_bytes, 17'520'448u);
-  EXPECT_EQ(std::ranges::min(asked, {}, &Plan::total_bytes).layout.shard_count, 64u);
-  EXPECT_EQ(asked.size(), plan_modes(request).at(0).size());
 }
 
 // 100 keys have 2048 rows: the packing table is twelve times the matrix. Ten, 240 MiB of tables,
@@ -346,17 +287,12 @@ TEST(PlanModes, AModeWithoutALayoutIsLeftOut) {
   const auto plan_packed = [&] { plan_modes(in_mode(request, Mode::kPacked)); };
   EXPECT_THAT(input_error_of(plan_packed),
               HasSubstr("(2048 rows, query_bits 24, response_bits 10"));
-}
-
-TEST(PlanModes, WithoutAnyLayoutTheHintModeSaysWhy) {
-  PlanRequest request = keywords(100, 3);
   request.shard_count = 1;
-  request.query_bits = 24;
   request.response_bits = 9;
-  request.hint_bits = 16;
-  const std::string message = input_error_of([&] { plan_modes(request); });
-  EXPECT_THAT(message, HasSubstr("2^-40"));
-  EXPECT_THAT(message, HasSubstr("(192 rows, query_bits 24, response_bits 9, hint_bits 16)"));
+  EXPECT_THAT(input_error_of([&] { plan_modes(request); }),
+              AllOf(HasSubstr("2^-40"),
+                    HasSubstr("(192 rows, query_bits 24, response_bits 9, hint_bits 16)")))
+      << "of both modes, the first says why";
 }
 
 TEST(Planner, PackedResponsesHaveAtMost2To24Rows) {
@@ -387,82 +323,33 @@ TEST(Planner, PlansForTheFullestShardThatIsThere) {
   EXPECT_EQ(plan_shards(with_set(request, "lwe-1774"), 32, 33'000)->layout.row_count, 39 * 1024u);
 }
 
-struct Spread {
-  DatabaseKind kind;
-  uint32_t arity;
-  uint64_t key_count;
-  uint32_t value_bytes;
-};
-
-uint64_t packed_words(uint64_t words, uint32_t bits) { return (words * bits + 7) / 8; }
-
-// docs/PARAMETERS.md, sections 3 and 6, in one piece.
-double log2_failure_packed(const Layout& layout) {
-  const auto rounding = [](uint32_t bits) {
-    return bits == 32 ? 0.0 : (std::pow(4.0, 32.0 - bits) + 2) / 12;
-  };
-  const double query = 128.0 * 128 * layout.row_count * (2.0 / 3 + rounding(layout.query_bits));
-  const double mask = 2048 * (2.0 / 3) * rounding(layout.hint_bits);
-  const double packing = 1.1 * 1023.0 * 2048 * (2.0 / 3) * (3 + 1) * 65'536 / 12;
-  const double response = layout.response_bits == 32 ? 0 : std::pow(2, 31.0 - layout.response_bits);
-  const double room = std::pow(2, 23) - response;
-  return 1 + std::log2(layout.record_bytes()) -
-         room * room / (2 * (query + mask + packing) * std::log(2));
-}
-
-void expect_sound(const Plan& plan, uint64_t lookups, uint32_t hint_rows) {
-  const Layout& layout = plan.layout;
-  EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
-  EXPECT_LE(layout.noise().log2_failure, -40.0);
-  EXPECT_LE(log2_failure_packed(layout), -40.0 + 1e-6);
-  EXPECT_EQ(layout.row_count % 2048, 0u);
-  EXPECT_LE(layout.row_count, 1u << 24);
-  EXPECT_GE(layout.row_count, hint_rows);
-  EXPECT_LT(layout.row_count, hint_rows + 2048);
-  const uint64_t columns = uint64_t{layout.shard_count} * layout.record_bytes();
-  const uint64_t packs = (columns + 1023) / 1024;
-  const uint64_t look_up = packed_words(layout.row_count, layout.query_bits) + 24'576 +
-                           packed_words(columns, layout.response_bits);
-  const uint64_t sync = uint64_t{112} * layout.shard_count + 64 * packs +
-                        packs * packed_words(2048, layout.hint_bits);
-  EXPECT_EQ(plan.sync_bytes, sync);
-  EXPECT_EQ(plan.total_bytes, sync + lookups * look_up);
-  EXPECT_EQ(layout.packing_table_bytes(), packs * 25'141'248);
-}
-
+// Whatever the sizes: the layout is one that a manifest may have, with as many blocks as its
+// fullest shard needs.
 TEST(Planner, EveryPackedLayoutIsSound) {
-  std::vector<Spread> spreads;
-  for (const uint64_t keys : {uint64_t{1}, uint64_t{100}, uint64_t{3000}, uint64_t{1'000'000},
-                              (uint64_t{1} << 24) + 1, kKeyCountMax}) {
-    for (const uint32_t value : {1u, 1024u, kValueBytesMax}) {
-      spreads.push_back({DatabaseKind::kKeyword, 3, keys, value});
-      spreads.push_back({DatabaseKind::kKeyword, 4, keys, value});
-      spreads.push_back({DatabaseKind::kIndex, 1, keys, value});
-    }
-  }
   size_t layouts = 0;
-  for (const Spread& spread : spreads) {
-    const bool index = spread.kind == DatabaseKind::kIndex;
-    PlanRequest request = index ? numbered(spread.key_count, spread.value_bytes)
-                                : keywords(spread.key_count, spread.value_bytes);
-    request.arity = index ? 3u : spread.arity;
-    request.lwe = set_named("ring-2048");
-    for (const Plan& plan : plan_layouts(request)) {
-      SCOPED_TRACE(std::to_string(spread.key_count) + " keys, " +
-                   std::to_string(spread.value_bytes) + " bytes, arity " +
-                   std::to_string(spread.arity) + ", " + std::to_string(plan.layout.shard_count) +
-                   " shards");
-      const uint64_t shards = plan.layout.shard_count;
-      const uint64_t fullest =
-          index ? (spread.key_count + shards - 1) / shards
-                : expected_fullest_shard(spread.key_count, plan.layout.shard_count);
-      const uint32_t hint_rows = index ? static_cast<uint32_t>((fullest + 63) / 64 * 64)
-                                       : fuse_shape(fullest, spread.arity).row_count;
-      expect_sound(plan, request.lookups_per_client, hint_rows);
-      ++layouts;
+  for (const uint64_t keys : {uint64_t{1}, uint64_t{3000}, uint64_t{1'000'000}, kKeyCountMax}) {
+    for (const uint32_t value : {1u, 1024u, kValueBytesMax}) {
+      for (const uint32_t arity : {1u, 3u, 4u}) {
+        PlanRequest request =
+            with_set(arity == 1 ? numbered(keys, value) : keywords(keys, value), "ring-2048");
+        if (arity > 1) request.arity = arity;
+        for (const Plan& plan : plan_layouts(request)) {
+          const Layout& layout = plan.layout;
+          SCOPED_TRACE(std::to_string(keys) + " keys, " + std::to_string(value) + " bytes, " +
+                       std::to_string(layout.shard_count) + " shards");
+          EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
+          const uint64_t least =
+              arity == 1
+                  ? (keys + layout.shard_count - 1) / layout.shard_count
+                  : fuse_shape(expected_fullest_shard(keys, layout.shard_count), arity).row_count;
+          EXPECT_GE(layout.row_count, least);
+          EXPECT_LT(layout.row_count, least + 2048);
+          ++layouts;
+        }
+      }
     }
   }
-  EXPECT_GT(layouts, 500u);
+  EXPECT_GT(layouts, 300u);
 }
 
 }  // namespace

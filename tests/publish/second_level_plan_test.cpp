@@ -3,10 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
+
+#include "src/arithmetic/noise_budget.h"
 
 namespace blindfuse {
 namespace {
@@ -26,20 +27,6 @@ Layout one_level(uint32_t shard_count, uint32_t record_bytes, uint32_t response_
   return layout;
 }
 
-// The formulas of docs/PARAMETERS.md, section 7.
-double variance_of_rounding(uint32_t bits) {
-  return bits == 32 ? 0 : (std::pow(4.0, 32 - static_cast<int>(bits)) + 2) / 12;
-}
-double log2_failure(uint32_t rb, double groups, double record, uint32_t q, uint32_t m, uint32_t r,
-                    double powers) {
-  const double sigma2 = std::pow(4.0, rb - 1.0) * groups * (2.0 / 3 + variance_of_rounding(q)) +
-                        2.0 / 3 * 2048 * variance_of_rounding(m) +
-                        1.1 * (powers - 1) * 2048 * (2.0 / 3) * (3 * 65'536.0 / 12 + 65'536.0 / 12);
-  const double margin = std::pow(2.0, 31.0 - rb) - (r == 32 ? 0 : std::pow(2.0, 31.0 - r));
-  if (margin <= 0) return 0;
-  return 1 + std::log2(record) - margin * margin / (2 * sigma2 * std::log(2.0));
-}
-
 // Bytes that a second level adds to a query, and those of its response: the fewest of all choices.
 uint64_t fewest_bytes(const Layout& layout, bool has_short_key) {
   const uint32_t width = layout.record_bytes(), rb = layout.response_bits;
@@ -53,7 +40,7 @@ uint64_t fewest_bytes(const Layout& layout, bool has_short_key) {
     for (uint32_t q = 16; q <= 32; ++q) {
       for (uint32_t m = 16; m <= 32; ++m) {
         for (uint32_t r = rb + 1; r <= 32; ++r) {
-          if (log2_failure(rb, groups, width, q, m, r, powers) > -41) continue;
+          if (second_noise(groups, width, rb, q, m, r, powers - 1).log2_failure > -41) continue;
           const uint64_t bytes = (has_short_key ? 24'576 : 0) + (uint64_t{groups} * q + 7) / 8 +
                                  (columns + 1023) / 1024 * 256 * m +
                                  (uint64_t{columns} * r + 7) / 8;

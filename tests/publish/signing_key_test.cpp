@@ -18,13 +18,17 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
+SigningKey key_of(const nlohmann::json& c) {
+  const auto seed = vectors::array_from_hex<32>(c.at("seed"));
+  return SigningKey::make(
+      [&](std::span<uint8_t> bytes) { std::copy(seed.begin(), seed.end(), bytes.begin()); });
+}
+
 // RFC 8032, section 7.1.
 TEST(SigningKey, SignsAsTheRfcDoes) {
   const nlohmann::json file = vectors::read_vectors("signature.json");
   for (const nlohmann::json& c : file.at("ed25519")) {
-    const auto seed = vectors::array_from_hex<32>(c.at("seed"));
-    const SigningKey key = SigningKey::make(
-        [&](std::span<uint8_t> bytes) { std::copy(seed.begin(), seed.end(), bytes.begin()); });
+    const SigningKey key = key_of(c);
     EXPECT_EQ(key.public_key(), vectors::array_from_hex<32>(c.at("public_key")));
     EXPECT_EQ(key.sign(vectors::string_from_hex(c.at("message"))),
               vectors::array_from_hex<64>(c.at("signature")));
@@ -35,9 +39,7 @@ TEST(SigningKey, SignsManifestsAsTheVectorsDo) {
   const nlohmann::json file = vectors::read_vectors("signature.json");
   for (const nlohmann::json& c : file.at("signed")) {
     if (c.at("name") == "unknown-members") continue;
-    const auto seed = vectors::array_from_hex<32>(c.at("seed"));
-    const SigningKey key = SigningKey::make(
-        [&](std::span<uint8_t> bytes) { std::copy(seed.begin(), seed.end(), bytes.begin()); });
+    const SigningKey key = key_of(c);
     const ParsedManifest parsed = parse_manifest(c.at("text").get<std::string>());
     EXPECT_EQ(key.sign(parsed.manifest, parsed.signature->sequence, parsed.signature->time),
               *parsed.signature);
@@ -71,12 +73,7 @@ TEST(SigningKey, ReplacesNothing) {
   fs::create_symlink("nowhere", folder / "link");
   fs::create_directory(folder / "folder");
   for (const char* name : {"file", "link", "folder"}) {
-    try {
-      key.write(folder / name);
-      ADD_FAILURE() << name;
-    } catch (const InputError& error) {
-      EXPECT_THAT(error.what(), HasSubstr("exists")) << name;
-    }
+    EXPECT_THAT(support::input_error_of([&] { key.write(folder / name); }), HasSubstr("exists"));
   }
   EXPECT_EQ(read_whole(folder / "file"), "dear");
   EXPECT_FALSE(fs::exists(folder / "nowhere"));
@@ -85,14 +82,9 @@ TEST(SigningKey, ReplacesNothing) {
 
 TEST(SigningKey, RefusesWhatIsNotItsFile) {
   const TemporaryFolder folder;
-  const auto refusal = [&](const std::string& text) -> std::string {
+  const auto refusal = [&](const std::string& text) {
     std::ofstream(folder / "key") << text;
-    try {
-      SigningKey::read(folder / "key");
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
+    return support::input_error_of([&] { SigningKey::read(folder / "key"); });
   };
   SigningKey::make(fill_from_system).write(folder / "good");
   const std::string good = read_whole(folder / "good");

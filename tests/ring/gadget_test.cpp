@@ -105,22 +105,5 @@ TEST(ModulusSwitch, NearestByteIsLowerToEightBits) {
   }
 }
 
-TEST(ModulusSwitch, ThereAndBackIsNear) {
-  std::mt19937_64 generator(2);
-  const PrimeField field(kPackingModulus);
-  for (int i = 0; i < 10'000; ++i) {
-    const auto x = static_cast<uint32_t>(generator() % kPackingModulus);
-    for (const unsigned bits : {1u, 9u, 10u, 18u, 31u, 32u}) {
-      const uint32_t lowered = switch_from_q(x, bits);
-      EXPECT_LT(lowered, uint64_t{1} << bits);
-      const int64_t apart = field.centered(field.subtract(switch_to_q(lowered, bits), x));
-      EXPECT_LE(std::abs(apart), (int64_t{1} << (32 - bits)) / 2 + 1) << x << " " << bits;
-    }
-    const auto word = static_cast<uint32_t>(generator());
-    const int64_t apart = static_cast<int32_t>(switch_from_q(switch_to_q(word), 32) - word);
-    EXPECT_LE(std::abs(apart), 1) << word;
-  }
-}
-
 }  // namespace
 }  // namespace blindfuse::ring

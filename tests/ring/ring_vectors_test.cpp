@@ -7,7 +7,7 @@
 #include "src/arithmetic/ring/modulus_switch.h"
 #include "src/arithmetic/ring/ntt.h"
 #include "src/protocol/public_polynomials.h"
-#include "src/protocol/sha256.h"
+#include "tests/packing/expect_words.h"
 #include "tests/vectors.h"
 
 namespace blindfuse::ring {
@@ -23,16 +23,6 @@ class RingVectors : public ::testing::Test {
   const PrimeField field_{kPackingModulus};
 };
 
-void expect_polynomial(const Coefficients& found, const json& expected) {
-  const auto first = expected.at("first").get<std::vector<uint32_t>>();
-  EXPECT_TRUE(std::equal(first.begin(), first.end(), found.begin()));
-  const auto last = expected.at("last").get<std::vector<uint32_t>>();
-  EXPECT_TRUE(std::equal(last.rbegin(), last.rend(), found.rbegin()));
-  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(found.data()),
-                                       sizeof found);
-  EXPECT_EQ(vectors::to_hex(sha256(bytes)), expected.at("sha256").get<std::string>());
-}
-
 TEST_F(RingVectors, ConstantsAreThoseOfTheFile) {
   EXPECT_EQ(file_.at("dimension"), kDimension);
   EXPECT_EQ(file_.at("modulus"), kPackingModulus);
@@ -43,11 +33,11 @@ TEST_F(RingVectors, PublicPolynomialsAreThoseOfTheFile) {
   Coefficients found;
   for (const json& block : file_.at("blocks")) {
     polynomials_.fill_block(block.at("j"), found);
-    expect_polynomial(found, block);
+    expect_words(found, block);
   }
   for (const json& mask : file_.at("key_masks")) {
     polynomials_.fill_key_mask(mask.at("digit"), found);
-    expect_polynomial(found, mask);
+    expect_words(found, mask);
   }
 }
 

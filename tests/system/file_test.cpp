@@ -33,10 +33,6 @@ TEST(ReadingTest, TextThatPeopleEditIsWithoutItsByteOrderMark) {
   }
 }
 
-TEST(ReadingTest, AMissingFileIsBadInput) {
-  EXPECT_THROW(open_for_reading("/no/such/file"), InputError);
-}
-
 TEST(ReadingTest, TellsWhatPassesFromWhatStays) {
   for (const int error : {EMFILE, ENFILE, ENOMEM, EIO, ESTALE, ENOTCONN, ETIMEDOUT, EAGAIN}) {
     EXPECT_TRUE(is_passing_error(error)) << error;

@@ -18,12 +18,7 @@ namespace fs = std::filesystem;
 class Folder : public ::testing::Test {
  protected:
   std::string refusal_of(const std::string& name) const {
-    try {
-      open_.find_folder(name);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
+    return support::input_error_of([&] { open_.find_folder(name); });
   }
 
   void write(const fs::path& path, const std::string& text) const { std::ofstream(path) << text; }
