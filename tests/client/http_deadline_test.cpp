@@ -8,7 +8,7 @@
 
 #include "client/http_response.h"
 #include "client/http_transport.h"
-#include "tests/client/hand_clock.h"
+#include "tests/client/client_testing.h"
 #include "tests/client/raw_server.h"
 
 namespace blindfuse {
@@ -20,11 +20,6 @@ using std::chrono::seconds;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-struct AnyBody : BodyReceiver {
-  void begin(int, std::optional<uint64_t>) override {}
-  void receive(std::span<const uint8_t>) override {}
-};
 
 class HttpDeadlineTest : public testing::Test {
  protected:
@@ -50,13 +45,10 @@ class HttpDeadlineTest : public testing::Test {
     HttpTransport transport(parse_url(url), HttpOptions());
     Deadline deadline(timeout, clock_.clock());
     transport.set_deadline(deadline);
-    AnyBody receiver;
-    try {
+    CollectedBody receiver;
+    return message_of<ConnectionError>([&] {
       body.empty() ? transport.get("/x", 0, receiver) : transport.post("/x", body, receiver);
-    } catch (const ConnectionError& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
+    });
   }
 };
 
@@ -157,7 +149,7 @@ TEST_F(HttpDeadlineTest, ACallThatIsOverConnectsToNoServer) {
   transport.set_deadline(deadline);
   const Deadline::Call call(deadline);
   clock_.advance(seconds(60));
-  AnyBody receiver;
+  CollectedBody receiver;
   EXPECT_THROW(transport.get("/x", 0, receiver), ConnectionError);
 }
 

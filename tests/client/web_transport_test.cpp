@@ -7,9 +7,8 @@
 
 #include "client/database_description.h"
 #include "client/hint_download.h"
+#include "tests/client/client_testing.h"
 #include "tests/client/fake_server.h"
-#include "tests/client/hand_clock.h"
-#include "tests/client/scratch_folder.h"
 
 namespace blindfuse::web {
 namespace {
@@ -58,17 +57,6 @@ class WebTransportTest : public testing::Test {
     return std::move(got.reply);
   }
 
-  // What the call throws, as text.
-  template <class Error, class Call>
-  static std::string failure(Call call) {
-    try {
-      call();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
-  }
-
   ScratchFolder scratch_;
   HandClock clock_;
   FakeServer server_{ServedDatabase::with_noise(1, 2, 0)};
@@ -108,11 +96,11 @@ TEST_F(WebTransportTest, WhatTookTooLongNamesTheCure) {
     reply.error = "TimeoutError";
     return reply;
   };
-  EXPECT_EQ(failure<ConnectionError>([&] { remote_.fetch_manifest(); }),
+  EXPECT_EQ(message_of<ConnectionError>([&] { remote_.fetch_manifest(); }),
             "the call to http://test was not done in 60 s; allow more with --timeout");
   const Deadline::Call call(remote_.deadline());
   remote_.deadline().allow(uint64_t{1} << 40);
-  EXPECT_THAT(failure<ConnectionError>([&] { remote_.fetch_manifest(); }),
+  EXPECT_THAT(message_of<ConnectionError>([&] { remote_.fetch_manifest(); }),
               AllOf(HasSubstr("http://test took longer than 62 s for one of its answers"),
                     HasSubstr("allow more with --timeout")));
 }
@@ -123,7 +111,7 @@ TEST_F(WebTransportTest, AStatusWithoutABodyIsNamed) {
     reply.status = 204;
     return reply;
   };
-  EXPECT_THAT(failure<ProtocolError>([&] { remote_.fetch_manifest(); }),
+  EXPECT_THAT(message_of<ProtocolError>([&] { remote_.fetch_manifest(); }),
               HasSubstr("with status 204;"));
 }
 
@@ -147,7 +135,7 @@ TEST_F(WebTransportTest, AHintThatComesInPiecesAndWrongIsBegunAgainOnce) {
     }
     return reply;
   };
-  EXPECT_THAT(failure<ProtocolError>([&] { fetch_hint(); }),
+  EXPECT_THAT(message_of<ProtocolError>([&] { fetch_hint(); }),
               HasSubstr("the hint of shard 0 came in pieces"));
   EXPECT_EQ(requests, 6);
 }
@@ -183,7 +171,8 @@ TEST_F(WebTransportTest, ADownloadThatCreepsEndsWithItsCall) {
     reply.body_bytes = 1;
     return reply;
   };
-  EXPECT_THAT(failure<ConnectionError>([&] { fetch_hint(); }), HasSubstr("was not done in 61 s"));
+  EXPECT_THAT(message_of<ConnectionError>([&] { fetch_hint(); }),
+              HasSubstr("was not done in 61 s"));
   EXPECT_EQ(requests, 61);
 }
 

@@ -88,7 +88,9 @@ def test_child_and_grandchild_connect_anew(proxy: Proxy, cache: Path, way: Way) 
             with blindfuse.connect(proxy.url, cache=cache, threads=1) as third:
                 return refuses(words) and refuses(own) and third.get("word 4") == b"meaning 4"
 
-        return refuses(words) and in_fork(grandchild) and own.get("word 3") == b"meaning 3"
+        refused = refuses(words) and in_fork(grandchild)
+        words.close()
+        return refused and own.get("word 3") == b"meaning 3"
 
     assert way(child)
     assert words.get("word 2") == b"meaning 2"
