@@ -6,7 +6,7 @@
 #include <map>
 
 #include "src/base/errors.h"
-#include "tests/client/scratch_folder.h"
+#include "tests/client/client_testing.h"
 
 namespace blindfuse::load {
 namespace {

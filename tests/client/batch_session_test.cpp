@@ -10,10 +10,9 @@
 #include "client/ring_query.h"
 #include "client/session.h"
 #include "client/shared_session.h"
-#include "tests/client/batch_database.h"
+#include "tests/client/client_testing.h"
 #include "tests/client/look_ups.h"
 #include "tests/client/packed_database.h"
-#include "tests/client/scratch_folder.h"
 
 namespace blindfuse {
 namespace {
@@ -22,9 +21,9 @@ using Database = BatchDatabase;
 constexpr size_t kKeys = Database::kKeysPerRequest;
 
 // 40 keys whose values are of any bytes, one whose value is empty, and four with the same buckets.
-Database::Values some_values() {
+KeyValues some_values() {
   std::mt19937 random(23);
-  Database::Values values;
+  KeyValues values;
   for (int i = 0; i < 40; ++i) {
     std::string value(Database::kValueBytes - random() % 40, '\0');
     for (char& c : value) c = static_cast<char>(random());
@@ -35,21 +34,11 @@ Database::Values some_values() {
   return values;
 }
 
-class BatchSessionTest : public testing::Test {
+class BatchSessionTest : public FakeServerTest {
  protected:
-  ScratchFolder scratch_;
-  Database::Values values_ = some_values();
-  FakeServer server_{Database::serve(values_)};
+  BatchSessionTest() : FakeServerTest(Database::serve(some_values())) {}
 
-  ClientOptions options() const {
-    ClientOptions options;
-    options.cache_folder = scratch_.path();
-    return options;
-  }
-  Session session() { return session(options()); }
-  Session session(const ClientOptions& options) {
-    return Session(std::make_unique<FakeTransport>(server_), "http://test", options);
-  }
+  const KeyValues values_ = some_values();
 
   std::vector<std::string> present(size_t count) const {
     std::vector<std::string> keys;
@@ -257,25 +246,6 @@ TEST_F(BatchSessionTest, KeysAreCheckedBeforeAnyIsAskedFor) {
   const std::vector<std::string> keys = {"key-1", std::string(kKeyBytesMax + 1, 'x')};
   EXPECT_THROW(values_of(session, keys), InputError);
   EXPECT_EQ(requests(), 0u);
-}
-
-// Every key has a place in each of its buckets, and those of no key are the first of the bucket.
-TEST_F(BatchSessionTest, PlacesOfKeys) {
-  const ServedDatabase& served = server_.database;
-  const DatabaseDescription database(served.manifest_text(), served.table());
-  for (const std::string& key : present(10)) {
-    for (const uint32_t bucket : Database::buckets_of(key)) {
-      const KeyHash hash = database.hash(key);
-      const KeyPlace place = database.place(hash, bucket);
-      EXPECT_EQ(place.shard / Database::kBucketShards, bucket);
-      EXPECT_EQ(place.asks, 1u);
-      EXPECT_EQ(place.digest, hash.digest);
-      const auto rows = reference_pir::rows_of_key(
-          hash.slot_hash, database.table()[place.shard].filter_seed, {Database::kRows, 256, 3});
-      EXPECT_TRUE(std::equal(rows.begin(), rows.end(), place.rows.begin()));
-    }
-  }
-  EXPECT_EQ(database.place(KeyHash(), 4).shard, 4 * Database::kBucketShards);
 }
 
 // Every bucket of a request has a place; those without a key are not asked.

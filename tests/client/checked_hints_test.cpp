@@ -4,16 +4,21 @@
 #include <blindfuse/errors.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "client/session.h"
+#include "tests/client/client_testing.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/look_ups.h"
-#include "tests/client/scratch_folder.h"
-#include "tests/client/watched_files.h"
 
 namespace blindfuse {
 namespace {
@@ -31,27 +36,18 @@ void alter_byte(const std::filesystem::path& path) {
 }
 
 // An index database of five shards: entry i lies in shard i (docs/PROTOCOL.md, section 4).
-class HintReadsTest : public testing::Test {
+class HintReadsTest : public FakeServerTest {
  protected:
-  ScratchFolder scratch_;
-  FakeServer server_{ServedDatabase::with_noise(kShards, 2, 0)};
+  HintReadsTest() : FakeServerTest(ServedDatabase::with_noise(kShards, 2, 0)) {}
 
   ClientOptions options(bool are_kept = true) const {
-    ClientOptions options;
-    options.cache_folder = scratch_.path();
-    options.thread_count = 1;
+    ClientOptions options = FakeServerTest::options();
     const uint64_t bytes = server_.database.layout().hint_bytes();
     options.hint_memory_bytes_max = are_kept ? bytes : bytes - 1;
     return options;
   }
-  Session session(ClientOptions options, HintFiles files = HintFiles::kOnDisk) {
-    return Session(std::make_unique<FakeTransport>(server_), "http://test", std::move(options),
-                   fill_from_system, files);
-  }
 
-  std::filesystem::path hints() const {
-    return database_folder(scratch_.path(), "http://test") / "hints";
-  }
+  std::filesystem::path hints() const { return folder() / "hints"; }
   std::filesystem::path hint_path(uint32_t shard) const { return hints() / names().at(shard); }
   // Of the shards' files, in the shards' order.
   std::vector<std::string> names() const {
@@ -65,6 +61,44 @@ class HintReadsTest : public testing::Test {
 
   // Every key of the database and one that there is not.
   static std::vector<std::string> keys() { return {"0", "1", "2", "3", "4", "12"}; }
+};
+
+// Which files of a folder are opened, as the system tells (inotify), in their order.
+class WatchedFiles {
+ public:
+  explicit WatchedFiles(const std::filesystem::path& folder)
+      : inotify_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    // Reading is watched too: opening one file twice without an event in between would be told
+    // once.
+    if (inotify_ < 0 || inotify_add_watch(inotify_, folder.c_str(), IN_OPEN | IN_ACCESS) < 0) {
+      throw std::runtime_error("inotify: " + std::string(std::strerror(errno)));
+    }
+  }
+  ~WatchedFiles() { close(inotify_); }
+  WatchedFiles(const WatchedFiles&) = delete;
+  WatchedFiles& operator=(const WatchedFiles&) = delete;
+
+  // The names of those that were opened since the last call.
+  std::vector<std::string> take_opened() {
+    std::vector<std::string> names;
+    std::array<char, 65'536> events;
+    for (;;) {
+      const ssize_t size = read(inotify_, events.data(), events.size());
+      if (size < 0 && errno == EAGAIN) return names;
+      if (size <= 0) throw std::runtime_error("inotify: " + std::string(std::strerror(errno)));
+      for (size_t at = 0; at < static_cast<size_t>(size);) {
+        inotify_event event;
+        std::memcpy(&event, events.data() + at, sizeof event);
+        if ((event.mask & IN_Q_OVERFLOW) != 0) throw std::runtime_error("inotify: too many events");
+        const bool is_file_opened = (event.mask & IN_OPEN) != 0 && event.len > 0;
+        if (is_file_opened) names.emplace_back(events.data() + at + sizeof event);
+        at += sizeof event + event.len;
+      }
+    }
+  }
+
+ private:
+  int inotify_;
 };
 
 TEST_F(HintReadsTest, EveryProcessReadsAllHintsWhateverItsKey) {
@@ -114,7 +148,7 @@ TEST_F(HintReadsTest, AnAlteredHintOfAnyShardIsFoundBeforeAQueryIsSent) {
         std::vector<std::string> errors;
         for (const std::string& key : keys()) {
           try {
-            value_of(session(options(are_kept), files), key);
+            value_of(session(options(are_kept), fill_from_system, files), key);
             ADD_FAILURE() << shard << ' ' << key;
           } catch (const CacheError& error) {
             errors.emplace_back(error.what());
@@ -176,19 +210,26 @@ TEST_F(HintReadsTest, CheckingTellsHowFarItIsAndCanBeStopped) {
   EXPECT_EQ(checked.back(), server_.database.layout().hint_bytes());
 }
 
+// A database whose hints are in a cache.
+struct CachedDatabase {
+  explicit CachedDatabase(ServedDatabase served) : server(std::move(served)) {}
+
+  SyncResult result;
+  ScratchFolder scratch;
+  FakeServer server;
+  RemoteDatabase remote{std::make_unique<FakeTransport>(server), "http://test"};
+  HintCache cache{scratch.path()};
+  const DatabaseDescription database =
+      cache.sync(remote, server.database.manifest_text(), false, {}, result);
+  const uint64_t bytes = database.layout().hint_bytes();
+};
+
 // 4500 columns in five packs: a shard's 500 columns begin at 500 times its number, a pack's 1024 at
 // 1024 times its number, and every shard takes two packs.
 TEST(CheckedHints, GivesEveryShardItsPartsInAllThreeWays) {
   const std::vector<std::vector<size_t>> packs_of_shards = {{0, 1}, {0, 1}, {0, 1}, {1, 2}, {1, 2},
                                                             {2, 3}, {2, 3}, {3, 4}, {3, 4}};
-  ScratchFolder scratch;
-  FakeServer server(ServedDatabase::with_noise(9, 500, 0, "ring-2048", 18));
-  RemoteDatabase remote(std::make_unique<FakeTransport>(server), "http://test");
-  HintCache cache(scratch.path());
-  SyncResult result;
-  const DatabaseDescription database =
-      cache.sync(remote, server.database.manifest_text(), false, {}, result);
-  const uint64_t bytes = database.layout().hint_bytes();
+  CachedDatabase cached(ServedDatabase::with_noise(9, 500, 0, "ring-2048", 18));
   const auto expect_all = [&](const CheckedHints& hints, bool are_kept) {
     EXPECT_EQ(hints.are_kept(), are_kept);
     const std::vector<uint32_t> shards = {8, 0, 3, 3, 1, 2, 4, 5, 6, 7};
@@ -197,7 +238,7 @@ TEST(CheckedHints, GivesEveryShardItsPartsInAllThreeWays) {
                    [&](size_t i, std::span<const uint8_t> hint) {
                      Bytes expected;
                      for (const size_t pack : packs_of_shards[shards[i]]) {
-                       const Bytes& mask = server.database.hints().at(pack);
+                       const Bytes& mask = cached.server.database.hints().at(pack);
                        expected.insert(expected.end(), mask.begin(), mask.end());
                      }
                      EXPECT_EQ(Bytes(hint.begin(), hint.end()), expected) << shards[i];
@@ -206,9 +247,12 @@ TEST(CheckedHints, GivesEveryShardItsPartsInAllThreeWays) {
                    {});
     EXPECT_EQ(used, std::vector<int>(shards.size(), 1));
   };
-  expect_all(CheckedHints(cache, database, HintFiles::kOnDisk, bytes, {}), true);
-  expect_all(CheckedHints(cache, database, HintFiles::kOnDisk, bytes - 1, {}), false);
-  expect_all(CheckedHints(cache, database, HintFiles::kInMemory, bytes, {}), false);
+  expect_all(CheckedHints(cached.cache, cached.database, HintFiles::kOnDisk, cached.bytes, {}),
+             true);
+  expect_all(CheckedHints(cached.cache, cached.database, HintFiles::kOnDisk, cached.bytes - 1, {}),
+             false);
+  expect_all(CheckedHints(cached.cache, cached.database, HintFiles::kInMemory, cached.bytes, {}),
+             false);
 }
 
 // Kilobytes of the mapping that holds `address`, by this name in /proc/self/smaps.
@@ -229,15 +273,8 @@ uint64_t smaps_kilobytes(const void* address, const std::string& name) {
 
 // What the system swaps out would tell which shards were asked for.
 TEST(CheckedHints, TouchesAllThatIsKeptForOneShard) {
-  ScratchFolder scratch;
-  FakeServer server(ServedDatabase::with_noise(40, 400, 0));
-  RemoteDatabase remote(std::make_unique<FakeTransport>(server), "http://test");
-  HintCache cache(scratch.path());
-  SyncResult result;
-  const DatabaseDescription database =
-      cache.sync(remote, server.database.manifest_text(), false, {}, result);
-  const uint64_t bytes = database.layout().hint_bytes();
-  const CheckedHints hints(cache, database, HintFiles::kOnDisk, bytes, {});
+  CachedDatabase cached(ServedDatabase::with_noise(40, 400, 0));
+  const CheckedHints hints(cached.cache, cached.database, HintFiles::kOnDisk, cached.bytes, {});
   const std::vector<uint32_t> shard = {20};
   const uint8_t* kept = nullptr;
   const auto note = [&](size_t, std::span<const uint8_t> hint) { kept = hint.data(); };
@@ -245,11 +282,11 @@ TEST(CheckedHints, TouchesAllThatIsKeptForOneShard) {
   if (!(std::ofstream("/proc/self/clear_refs") << 1 << std::flush)) {
     GTEST_SKIP() << "the system does not say which pages were touched";
   }
-  if (smaps_kilobytes(kept, "Referenced") * 1024 > bytes / 2) {
+  if (smaps_kilobytes(kept, "Referenced") * 1024 > cached.bytes / 2) {
     GTEST_SKIP() << "the system does not forget which pages were touched";
   }
   hints.for_each(shard, note, {});
-  EXPECT_GE(smaps_kilobytes(kept, "Referenced") * 1024 + 2 * 4096, bytes);
+  EXPECT_GE(smaps_kilobytes(kept, "Referenced") * 1024 + 2 * 4096, cached.bytes);
 }
 
 // Hints that are larger than the memory for them take long to read, in every look-up.

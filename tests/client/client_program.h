@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "tests/client/fake_server.h"
-#include "tests/client/scratch_folder.h"
+#include "tests/client/http_fake_server.h"
+#include "tests/client/look_ups.h"
 #include "tests/paths.h"
 
 namespace blindfuse {
 
-class ClientProgram : public testing::Test {
+class ClientProgram : public FakeServerTest {
  protected:
   struct Outcome {
     int status = -1;
@@ -25,13 +25,10 @@ class ClientProgram : public testing::Test {
     std::string err;
   };
 
-  ScratchFolder scratch_;
-  FakeServer fake_{ServedDatabase::from_vectors("database_keyword.json")};
-  const nlohmann::json entries_ = read_vectors("database_keyword.json")["entries"];
+  FakeServer& fake_ = server_;
+  HttpFakeServer http_{fake_};
 
   std::string key_hex(size_t i) const { return entries_[i]["key"]; }
-  std::string key(size_t i) const { return *decode_hex(key_hex(i)); }
-  std::string value(size_t i) const { return *decode_hex(entries_[i]["value"].get<std::string>()); }
 
   // Arguments as a shell takes them; `input` on standard input.
   Outcome run(const std::string& arguments, const std::string& input = "") const {

@@ -14,9 +14,8 @@
 #include <thread>
 
 #include "src/system/file.h"
-#include "tests/client/hand_clock.h"
+#include "tests/client/client_testing.h"
 #include "tests/client/raw_server.h"
-#include "tests/client/scratch_folder.h"
 #include "tests/client/self_signed.h"
 
 namespace blindfuse {

@@ -279,14 +279,6 @@ TEST_F(PackedDecoder, RefusesHintsOfAnotherLength) {
   EXPECT_THROW(decode_it(0, {}), CacheError);
 }
 
-TEST_F(PackedDecoder, RefusesResponsesThatAreNotPackedWords) {
-  Bytes response = packed().response;
-  response.back() |= 0x80;  // 4202 words of 11 bits leave 2
-  EXPECT_THROW(words_of_shard(packed().layout, 0, response), ProtocolError);
-  response.pop_back();
-  EXPECT_THROW(words_of_shard(packed().layout, 0, response), ProtocolError);
-}
-
 TEST_F(PackedDecoder, UsesASecretOnce) {
   DecodingSecret one = secret();
   const SecretBuffer<uint32_t> words = words_of_shard(packed().layout, 0, packed().response);

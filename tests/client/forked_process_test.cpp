@@ -10,10 +10,10 @@
 
 #include "client/ring_query.h"
 #include "client/shared_session.h"
+#include "tests/client/client_testing.h"
 #include "tests/client/copied_process.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/look_ups.h"
-#include "tests/client/scratch_folder.h"
 #include "tests/client/seeded_random.h"
 
 namespace blindfuse {
@@ -21,14 +21,21 @@ namespace {
 
 using reference_pir::operator+;
 
-class ForkedProcessTest : public testing::TestWithParam<std::tuple<Copying, Mode>> {
+// One thread: a copy of a process has no others. An index database whose values mean nothing.
+class ForkedProcessTest : public FakeServerTest,
+                          public testing::WithParamInterface<std::tuple<Copying, Mode>> {
  protected:
+  ForkedProcessTest()
+      : FakeServerTest(mode() == Mode::kPacked
+                           ? ServedDatabase::with_noise(3, 601, 0, "ring-2048", 18)
+                           : ServedDatabase::with_noise(3, 16, 0)) {}
+
   void SetUp() override {
     if (const std::string reason = why_not(how()); !reason.empty()) GTEST_SKIP() << reason;
   }
 
-  Copying how() const { return std::get<0>(GetParam()); }
-  Mode mode() const { return std::get<1>(GetParam()); }
+  static Copying how() { return std::get<0>(GetParam()); }
+  static Mode mode() { return std::get<1>(GetParam()); }
   const Layout& layout() const { return server_.database.layout(); }
 
   // Of the process that calls it.
@@ -46,16 +53,6 @@ class ForkedProcessTest : public testing::TestWithParam<std::tuple<Copying, Mode
     return Bytes(count.begin(), count.end()) + Bytes{' ', 'q', 'u', 'e', 'r', 'i', 'e', 's', '\n'};
   }
 
-  // One thread: a copy of a process has no others.
-  ClientOptions options() const {
-    ClientOptions options;
-    options.cache_folder = scratch_.path();
-    options.thread_count = 1;
-    return options;
-  }
-  Session session() {
-    return Session(std::make_unique<FakeTransport>(server_), "http://test", options());
-  }
   std::unique_ptr<SharedSession> shared_session(const ClientOptions& options) {
     const TransportMaker make = [this](const auto&) {
       return std::make_unique<FakeTransport>(server_);
@@ -74,12 +71,6 @@ class ForkedProcessTest : public testing::TestWithParam<std::tuple<Copying, Mode
     }
     return false;
   }
-
-  ScratchFolder scratch_;
-  // Of an index database whose values mean nothing.
-  FakeServer server_{std::get<1>(GetParam()) == Mode::kPacked
-                         ? ServedDatabase::with_noise(3, 601, 0, "ring-2048", 18)
-                         : ServedDatabase::with_noise(3, 16, 0)};
 };
 
 INSTANTIATE_TEST_SUITE_P(, ForkedProcessTest,

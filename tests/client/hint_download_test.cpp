@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "client/database_description.h"
+#include "src/system/file.h"
+#include "tests/client/client_testing.h"
 #include "tests/client/fake_server.h"
-#include "tests/client/hand_clock.h"
-#include "tests/client/scratch_folder.h"
 
 namespace blindfuse {
 namespace {
@@ -49,12 +51,7 @@ class HintDownloadTest : public testing::Test {
   // What fetching throws, as text.
   template <class Error>
   std::string failure() {
-    try {
-      fetch();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
+    return message_of<Error>([this] { fetch(); });
   }
 
   // Calls this with the body of every answer, and with whether it is of a whole request: the others
@@ -96,6 +93,34 @@ TEST_F(MaskDownloadTest, AMaskThatComesInPiecesAndWrongIsBegunAgainOnce) {
   EXPECT_EQ(server_.count("/hint?"), 4u);
 }
 
+TEST_F(HintDownloadTest, ABrokenConnectionIsResumedAtTheByte) {
+  for (const uint64_t at : {uint64_t{1}, part_bytes_ - 1, part_bytes_, 2 * part_bytes_ + 1000}) {
+    SCOPED_TRACE(at);
+    for (const auto& entry : std::filesystem::directory_iterator(scratch_.path())) {
+      std::filesystem::remove(entry);
+    }
+    server_.requests.clear();
+    server_.break_after = at;
+    EXPECT_EQ(fetch(), kParts * part_bytes_);
+    for (const MissingHint& hint : all()) {
+      const std::filesystem::path file = scratch_.path() / hint_file_name(hint.hash);
+      EXPECT_EQ(read_file_bytes(file, part_bytes_), server_.database.hints()[hint.part]);
+    }
+    ASSERT_EQ(server_.count("/hint?"), 2u);
+    const SeenRequest again = server_.seen("/hint?")[1];
+    const uint64_t whole = at / part_bytes_;
+    const std::string parts = whole == 2 ? "2" : std::to_string(whole) + "-2";
+    EXPECT_TRUE(again.path.ends_with("shards=" + parts)) << again.path;
+    EXPECT_EQ(again.first_byte, at % part_bytes_);
+  }
+}
+
+TEST_F(HintDownloadTest, AConnectionThatBringsNothingIsNotTriedForEver) {
+  server_.break_after = 0;
+  EXPECT_THROW(fetch(), ConnectionError);
+  EXPECT_EQ(server_.count("/hint?"), 1u);
+}
+
 TEST_F(HintDownloadTest, AWrongBeginningThatIsThereCostsOneMoreRequest) {
   answer_with([this, breaks = true](Bytes& body, bool is_whole) mutable {
     if (!std::exchange(breaks, false)) return;
@@ -131,6 +156,27 @@ TEST_F(HintDownloadTest, ALongDownloadHasTheTimeForItsBytes) {
     clock_.advance((allowed - seconds(1)) / 3);
   });
   EXPECT_EQ(fetch(), total);
+}
+
+TEST_F(HintDownloadTest, LargeHintsComeInRequestsOfBoundedSize) {
+  server_.database = ServedDatabase::with_noise(9, 2, 0);
+  HintDownload download(scratch_.path(), HintShape(server_.database.layout()), 4 * part_bytes_);
+  EXPECT_EQ(download.fetch(remote_, server_.database.epoch(), all(), {}), 9 * part_bytes_);
+  std::vector<std::string> asked;
+  for (const SeenRequest& request : server_.seen("/hint?")) {
+    asked.push_back(request.path.substr(request.path.find('=') + 1));
+  }
+  EXPECT_EQ(asked, (std::vector<std::string>{"0-3", "4-7", "8"}));
+}
+
+TEST_F(HintDownloadTest, AddressesStayShortForScatteredShards) {
+  server_.database = ServedDatabase::with_noise(1000, 1, 0);
+  std::vector<MissingHint> missing = all();
+  std::erase_if(missing, [](const MissingHint& hint) { return hint.part % 2 == 1; });
+  HintDownload(scratch_.path(), HintShape(server_.database.layout()))
+      .fetch(remote_, server_.database.epoch(), missing, {});
+  EXPECT_GT(server_.count("/hint?"), 1u);
+  for (const SeenRequest& request : server_.requests) EXPECT_LT(request.path.size(), 2000u);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 #include "client/http_response.h"
 #include "client/http_transport.h"
-#include "tests/client/hand_clock.h"
+#include "tests/client/client_testing.h"
 #include "tests/client/raw_server.h"
 
 namespace blindfuse {
@@ -17,14 +17,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
-
-struct AnyBody : BodyReceiver {
-  void begin(int, std::optional<uint64_t>) override {}
-  void receive(std::span<const uint8_t>) override {}
-};
 
 class HttpDeadlineTest : public testing::Test {
  protected:
@@ -50,45 +43,44 @@ class HttpDeadlineTest : public testing::Test {
     HttpTransport transport(parse_url(url), HttpOptions());
     Deadline deadline(timeout, clock_.clock());
     transport.set_deadline(deadline);
-    AnyBody receiver;
-    try {
+    CollectedBody receiver;
+    return message_of<ConnectionError>([&] {
       body.empty() ? transport.get("/x", 0, receiver) : transport.post("/x", body, receiver);
-    } catch (const ConnectionError& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
+    });
   }
 };
 
-TEST_F(HttpDeadlineTest, ABodyThatDripsEndsWithTheCall) {
-  const RawServer server([this](int connection) {
-    read_head(connection);
-    send_all(connection, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
-    drip(connection, 'x');
-  });
-  EXPECT_EQ(failure(server.url(), seconds(60)), "the call to " + server.url() +
-                                                    " was not done in 60 s; allow more with "
-                                                    "--timeout");
-}
+struct SlowServer {
+  std::string sent;  // before it drips, or stops if there is nothing to drip
+  char drips;
+  seconds timeout;
+  std::string said, said_of_it;  // before its address, and after that
+  bool is_secure = false;
+};
 
-TEST_F(HttpDeadlineTest, AnErrorThatDripsEndsWithTheCall) {
-  const RawServer server([this](int connection) {
-    read_head(connection);
-    send_all(connection, "HTTP/1.1 500 Oh\r\nContent-Length: 60000\r\n\r\n");
-    drip(connection, 'x');
-  });
-  EXPECT_THAT(failure(server.url(), seconds(60)), HasSubstr("was not done in 60 s"));
-}
-
-TEST_F(HttpDeadlineTest, AHeadThatDripsHasADeadlineOfItsOwn) {
-  const RawServer server([this](int connection) {
-    read_head(connection);
-    send_all(connection, "HTTP/1.1 200 OK\r\nX: ");
-    drip(connection, 'y');
-  });
-  EXPECT_THAT(failure(server.url(), hours(1)),
-              AllOf(HasSubstr("the head of an answer from " + server.url()),
-                    HasSubstr("not whole in 20 s; try again later")));
+TEST_F(HttpDeadlineTest, WhatDripsOrStopsIsGivenUpAndNamed) {
+  const std::string ok = "HTTP/1.1 200 OK\r\n", hello("\x16\x03\x03\x40\x00", 5);
+  const std::string call = "the call to ",
+                    over = " was not done in 60 s; allow more with --timeout";
+  for (const SlowServer& slow :
+       {SlowServer{ok + "Content-Length: 1000000\r\n\r\n", 'x', seconds(60), call, over},
+        {"HTTP/1.1 500 Oh\r\nContent-Length: 60000\r\n\r\n", 'x', seconds(60), call, over},
+        {ok + "X: ", 'y', hours(1), "the head of an answer from ",
+         " began, and was not whole in 20 s; try again later"},
+        {"", 0, seconds(60), call, over},
+        {"", 0, hours(1), "nothing came for 60 s from ",
+         "; try again later, or wait longer with --timeout"},
+        {hello, '\x02', seconds(10), call, " was not done in 10 s; allow more with --timeout",
+         true},
+        {hello, '\x02', hours(1), "no TLS connection to ", ": is it an https server?", true}}) {
+    const RawServer server([&](int connection) {
+      if (!slow.is_secure) read_head(connection);
+      send_all(connection, slow.sent);
+      slow.drips == 0 ? let_time_pass(connection) : drip(connection, slow.drips);
+    });
+    const std::string url = slow.is_secure ? server.https_url() : server.url();
+    EXPECT_EQ(failure(url, slow.timeout), slow.said + url + slow.said_of_it);
+  }
 }
 
 TEST_F(HttpDeadlineTest, AHeadMayBeginLate) {
@@ -100,24 +92,6 @@ TEST_F(HttpDeadlineTest, AHeadMayBeginLate) {
     read_all(connection);
   });
   EXPECT_EQ(failure(server.url(), seconds(60)), "nothing was thrown");
-}
-
-TEST_F(HttpDeadlineTest, AServerThatSaysNothingIsGivenUpWithTheCall) {
-  const RawServer server([this](int connection) {
-    read_head(connection);
-    let_time_pass(connection);
-  });
-  EXPECT_THAT(failure(server.url(), seconds(60)), HasSubstr("was not done in 60 s"));
-}
-
-TEST_F(HttpDeadlineTest, ASilenceWithinALongCallIsGivenUp) {
-  const RawServer server([this](int connection) {
-    read_head(connection);
-    let_time_pass(connection);
-  });
-  EXPECT_THAT(failure(server.url(), hours(1)),
-              AllOf(HasSubstr("nothing came for 60 s from " + server.url()),
-                    HasSubstr("wait longer with --timeout")));
 }
 
 TEST_F(HttpDeadlineTest, AQueryThatIsNotReadEndsWithTheCall) {
@@ -132,24 +106,6 @@ TEST_F(HttpDeadlineTest, AQueryThatIsNotReadEndsWithTheCall) {
   given_up.set_value();
 }
 
-TEST_F(HttpDeadlineTest, AHandshakeThatDripsEndsWithTheCall) {
-  const RawServer server([this](int connection) {
-    send_all(connection, std::string_view("\x16\x03\x03\x40\x00", 5));
-    drip(connection, '\x02');
-  });
-  EXPECT_THAT(failure(server.https_url(), seconds(10)), HasSubstr("was not done in 10 s"));
-}
-
-TEST_F(HttpDeadlineTest, AHandshakeThatDripsHasADeadlineOfItsOwn) {
-  const RawServer server([this](int connection) {
-    send_all(connection, std::string_view("\x16\x03\x03\x40\x00", 5));
-    drip(connection, '\x02');
-  });
-  EXPECT_THAT(failure(server.https_url(), hours(1)),
-              AllOf(HasSubstr("no TLS connection to " + server.https_url()),
-                    Not(HasSubstr("was not done"))));
-}
-
 TEST_F(HttpDeadlineTest, ACallThatIsOverConnectsToNoServer) {
   const RawServer server([](int) { ADD_FAILURE() << "it connected"; });
   HttpTransport transport(parse_url(server.url()), HttpOptions());
@@ -157,7 +113,7 @@ TEST_F(HttpDeadlineTest, ACallThatIsOverConnectsToNoServer) {
   transport.set_deadline(deadline);
   const Deadline::Call call(deadline);
   clock_.advance(seconds(60));
-  AnyBody receiver;
+  CollectedBody receiver;
   EXPECT_THROW(transport.get("/x", 0, receiver), ConnectionError);
 }
 

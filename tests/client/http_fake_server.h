@@ -5,10 +5,13 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 
+#include "tests/client/client_testing.h"
 #include "tests/client/fake_server.h"
+#include "tests/client/self_signed.h"
 
 namespace blindfuse {
 
@@ -43,7 +46,7 @@ inline void fill_tables_of_http_library() {}
 
 class HttpFakeServer {
  public:
-  // Under `prefix`, and over TLS when given a server for that.
+  // Under `prefix`, by this server or another one.
   explicit HttpFakeServer(FakeServer& fake, std::string prefix = "",
                           std::unique_ptr<httplib::Server> http = nullptr)
       : fake_(fake),
@@ -57,9 +60,16 @@ class HttpFakeServer {
     http_->Post(".*", handle);
     http_->set_tcp_nodelay(true);
     http_->set_keep_alive_timeout(1);
+    http_->set_keep_alive_max_count(100);
     port_ = http_->bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { http_->listen_after_bind(); });
     while (!http_->is_running()) std::this_thread::yield();
+  }
+  HttpFakeServer(FakeServer& fake, const SelfSigned& certificate)
+      : HttpFakeServer(
+            fake, "",
+            std::make_unique<httplib::SSLServer>(certificate.certificate, certificate.key)) {
+    scheme_ = "https";
   }
   ~HttpFakeServer() {
     http_->stop();
@@ -67,30 +77,28 @@ class HttpFakeServer {
   }
 
   int port() const { return port_; }
-  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + prefix_; }
+  std::string url() const { return scheme_ + "://127.0.0.1:" + std::to_string(port_) + prefix_; }
+  // Of the clients' connections.
+  size_t connection_count() {
+    const std::lock_guard lock(mutex_);
+    return ports_.size();
+  }
   httplib::Headers last_headers() {
     const std::lock_guard lock(mutex_);
     return headers_;
   }
 
  private:
-  struct Collector : BodyReceiver {
-    std::string body;
-    void begin(int, std::optional<uint64_t>) override {}
-    void receive(std::span<const uint8_t> bytes) override {
-      body.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    }
-  };
-
   void answer(const httplib::Request& request, httplib::Response& response) {
     {
       const std::lock_guard lock(mutex_);
       headers_ = request.headers;
+      ports_.insert(request.remote_port);
     }
     // httplib itself cuts what a Range header asks for out of the whole body.
     const std::string path =
         request.target.starts_with(prefix_) ? request.target.substr(prefix_.size()) : "/elsewhere";
-    Collector collector;
+    CollectedBody collector;
     const SeenRequest seen = {
         .method = request.method,
         .path = path,
@@ -102,17 +110,19 @@ class HttpFakeServer {
     if (reply.retry_after_s)
       response.set_header("Retry-After", std::to_string(*reply.retry_after_s));
     if (reply.status == 200) {
-      response.set_content(collector.body, "application/octet-stream");
+      response.set_content(collector.text, "application/octet-stream");
     } else {
       response.set_content(reply.problem, reply.content_type);
     }
   }
 
   FakeServer& fake_;
+  std::string scheme_ = "http";
   const std::string prefix_;
   std::unique_ptr<httplib::Server> http_;
   std::mutex mutex_;
   httplib::Headers headers_;
+  std::set<int> ports_;
   int port_ = 0;
   std::thread thread_;
 };

@@ -9,7 +9,7 @@
 #include <array>
 
 #include "client/http_transport.h"
-#include "tests/client/hand_clock.h"
+#include "tests/client/client_testing.h"
 #include "tests/client/raw_server.h"
 
 namespace blindfuse {
@@ -19,25 +19,12 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-struct ResponseBody : BodyReceiver {
-  std::vector<uint8_t> bytes;
-  void begin(int, std::optional<uint64_t>) override {}
-  void receive(std::span<const uint8_t> more) override {
-    bytes.insert(bytes.end(), more.begin(), more.end());
-  }
-};
-
 // What a request throws, as text.
 template <class Error>
 std::string what_fails(const std::string& url) {
   HttpTransport transport(parse_url(url), HttpOptions());
-  ResponseBody body;
-  try {
-    transport.get("/v1/x", 0, body);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
+  CollectedBody body;
+  return message_of<Error>([&] { transport.get("/v1/x", 0, body); });
 }
 
 std::string repeated(const std::string& text, size_t count) {
@@ -53,7 +40,7 @@ TEST(HttpResponse, ARefusalCountsThoughTheRequestCouldNotBeSent) {
     send_all(connection, "HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nno\n");
   });
   HttpTransport transport(parse_url(server.url()), HttpOptions());
-  ResponseBody body;
+  CollectedBody body;
   EXPECT_EQ(transport.post("/v1/x", std::vector<uint8_t>(32 << 20), body).status, 413);
 }
 
@@ -105,11 +92,11 @@ TEST(HttpResponse, AnAnswerMayComeByteByByte) {
     patience.begin(deadline);
     Connection connection(std::chrono::hours(1), patience);
     connection.open(FileDescriptor(ends[1]));
-    ResponseBody body;
+    CollectedBody body;
     HttpReply reply;
     EXPECT_TRUE(read_response(connection, patience, "test", body, reply)) << end;
     EXPECT_EQ(reply.status, 200);
-    EXPECT_EQ(body.bytes.size(), end[0] == '3' ? 3u : 0u);
+    EXPECT_EQ(body.text.size(), end[0] == '3' ? 3u : 0u);
     EXPECT_EQ(sent, answer.size());
     EXPECT_TRUE(connection.is_open());
   }

@@ -4,7 +4,6 @@
 #include <blindfuse/errors.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,14 +11,13 @@
 #include <csignal>
 #include <fstream>
 #include <future>
-#include <set>
 #include <thread>
 
 #include "client/url.h"
-#include "src/system/file.h"
+#include "tests/client/client_testing.h"
 #include "tests/client/http_fake_server.h"
+#include "tests/client/look_ups.h"
 #include "tests/client/raw_server.h"
-#include "tests/client/scratch_folder.h"
 #include "tests/client/self_signed.h"
 
 namespace blindfuse {
@@ -29,21 +27,12 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-struct CollectedBody : BodyReceiver {
-  Bytes bytes;
-  void begin(int, std::optional<uint64_t>) override {}
-  void receive(std::span<const uint8_t> more) override {
-    bytes.insert(bytes.end(), more.begin(), more.end());
-  }
-};
-
-class HttpTransportTest : public testing::Test {
+class HttpTransportTest : public FakeServerTest {
  protected:
-  ScratchFolder scratch_;
-  FakeServer fake_{ServedDatabase::from_vectors("database_keyword.json")};
-  const nlohmann::json entry_ = read_vectors("database_keyword.json")["entries"][10];
-  const std::string key_ = *decode_hex(entry_["key"].get<std::string>());
-  const std::string value_ = *decode_hex(entry_["value"].get<std::string>());
+  FakeServer& fake_ = server_;
+  HttpFakeServer http_{fake_};
+  const std::string key_ = key(10);
+  const std::string value_ = value(10);
 
   Client connect(const std::string& url, ClientOptions options = {}) {
     options.cache_folder = scratch_.path();
@@ -53,22 +42,16 @@ class HttpTransportTest : public testing::Test {
 
   // What connecting to the URL throws, as text.
   template <class Error>
-  std::string failure(const std::string& url, ClientOptions options = {}) {
-    try {
-      connect(url, std::move(options));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
+  std::string failure(const std::string& url, const ClientOptions& options = {}) {
+    return message_of<Error>([&] { connect(url, options); });
   }
 };
 
 TEST_F(HttpTransportTest, LooksUpOverHttp) {
-  HttpFakeServer server(fake_);
-  Client client = connect(server.url());
+  Client client = connect(http_.url());
   EXPECT_EQ(client.get(key_), value_);
   EXPECT_EQ(client.get("no such key"), std::nullopt);
-  for (const auto& [name, text] : server.last_headers()) {
+  for (const auto& [name, text] : http_.last_headers()) {
     if (name == "Content-Type") {
       EXPECT_EQ(text, "application/octet-stream");
     }
@@ -84,13 +67,12 @@ TEST_F(HttpTransportTest, LooksUpUnderAPrefix) {
 }
 
 TEST_F(HttpTransportTest, ResumesWithARangeRequest) {
-  HttpFakeServer server(fake_);
   ClientOptions options;
   options.progress = [](const ClientProgress& progress) {
     return progress.stage != ClientStage::kFetchingHints || progress.done < 5000;
   };
-  EXPECT_THROW(connect(server.url(), options).sync(), CancelledError);
-  Client client = connect(server.url());
+  EXPECT_THROW(connect(http_.url(), options).sync(), CancelledError);
+  Client client = connect(http_.url());
   client.sync();
   const SeenRequest again = fake_.seen("/hint?").at(1);
   EXPECT_GE(again.first_byte, 5000u);
@@ -98,24 +80,17 @@ TEST_F(HttpTransportTest, ResumesWithARangeRequest) {
 }
 
 TEST_F(HttpTransportTest, ABusyServerAndARetiredEpochAreMastered) {
-  HttpFakeServer server(fake_);
-  Client client = connect(server.url());
+  Client client = connect(http_.url());
   fake_.errors = {FakeServer::error(503, "queue full", 0), FakeServer::error(410, "retired")};
   EXPECT_EQ(client.get(key_), value_);
   EXPECT_EQ(fake_.count("/queries"), 3u);
 }
 
 TEST_F(HttpTransportTest, TheServersWordsAreShown) {
-  HttpFakeServer server(fake_);
-  Client client = connect(server.url());
+  Client client = connect(http_.url());
   fake_.errors = {FakeServer::error(500, "the engine is on fire")};
-  try {
-    client.get(key_);
-    FAIL();
-  } catch (const ServerError& refusal) {
-    EXPECT_EQ(refusal.status(), 500);
-    EXPECT_THAT(refusal.what(), HasSubstr("the engine is on fire"));
-  }
+  EXPECT_THAT(message_of<ServerError>([&] { client.get(key_); }),
+              HasSubstr("status 500: the engine is on fire"));
 }
 
 TEST_F(HttpTransportTest, NobodyThereNamesTheCure) {
@@ -131,8 +106,7 @@ TEST_F(HttpTransportTest, NobodyThereNamesTheCure) {
 
 TEST_F(HttpTransportTest, AServerOfAnotherKindIsNamed) {
   fake_.alter_body = [](Bytes& body) { body = reference_pir::bytes_of("<html>hello</html>"); };
-  HttpFakeServer server(fake_);
-  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("not a manifest"));
+  EXPECT_THAT(failure<ProtocolError>(http_.url()), HasSubstr("not a manifest"));
 }
 
 TEST_F(HttpTransportTest, AStatusWithoutABodyIsNamed) {
@@ -140,29 +114,23 @@ TEST_F(HttpTransportTest, AStatusWithoutABodyIsNamed) {
   EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("with status 204;"));
 }
 
-TEST_F(HttpTransportTest, AnEndlessManifestIsCutOff) {
-  auto http = std::make_unique<httplib::Server>();
-  http->Get("/v1/database", [](const httplib::Request&, httplib::Response& response) {
-    response.set_chunked_content_provider("application/json", [](size_t, httplib::DataSink& sink) {
-      const std::string spaces(10'000, ' ');
-      return sink.write(spaces.data(), spaces.size());
+// Manifests and errors.
+TEST_F(HttpTransportTest, AnEndlessAnswerIsCutOff) {
+  for (const int status : {200, 500}) {
+    auto http = std::make_unique<httplib::Server>();
+    http->Get("/v1/database", [status](const httplib::Request&, httplib::Response& response) {
+      response.status = status;
+      response.set_chunked_content_provider("text/plain", [](size_t, httplib::DataSink& sink) {
+        const std::string spaces(10'000, ' ');
+        return sink.write(spaces.data(), spaces.size());
+      });
     });
-  });
-  HttpFakeServer server(fake_, "", std::move(http));
-  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("65536"));
-}
-
-TEST_F(HttpTransportTest, AnEndlessErrorIsCutOff) {
-  auto http = std::make_unique<httplib::Server>();
-  http->Get("/v1/database", [](const httplib::Request&, httplib::Response& response) {
-    response.status = 500;
-    response.set_chunked_content_provider("text/plain", [](size_t, httplib::DataSink& sink) {
-      const std::string spaces(10'000, ' ');
-      return sink.write(spaces.data(), spaces.size());
-    });
-  });
-  HttpFakeServer server(fake_, "", std::move(http));
-  EXPECT_THAT(failure<ServerError>(server.url()), HasSubstr("500"));
+    HttpFakeServer server(fake_, "", std::move(http));
+    const bool is_error = status == 500;
+    EXPECT_THAT(
+        is_error ? failure<ServerError>(server.url()) : failure<ProtocolError>(server.url()),
+        HasSubstr(is_error ? "500" : "65536"));
+  }
 }
 
 TEST_F(HttpTransportTest, AServerThatHangsIsGivenUp) {
@@ -178,8 +146,7 @@ TEST_F(HttpTransportTest, AServerThatHangsIsGivenUp) {
 }
 
 TEST_F(HttpTransportTest, AConnectionThatTheServerClosedWhenIdleIsOpenedAgain) {
-  HttpFakeServer server(fake_);
-  Client client = connect(server.url());
+  Client client = connect(http_.url());
   client.sync();
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   EXPECT_EQ(client.get(key_), value_);
@@ -196,30 +163,19 @@ TEST_F(HttpTransportTest, AServerThatStoppedIsAnError) {
 TEST_F(HttpTransportTest, AServerThatHangsUpWhileItIsSentToKillsNobody) {
   // As in a program that does nothing about the signal.
   const auto before = std::signal(SIGPIPE, SIG_DFL);
-  const FileDescriptor listener(socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* const any_address = reinterpret_cast<sockaddr*>(&address);
-  ASSERT_EQ(bind(listener.get(), any_address, length), 0);
-  ASSERT_EQ(listen(listener.get(), 1), 0);
-  ASSERT_EQ(getsockname(listener.get(), any_address, &length), 0);
-  std::thread server([&] {
-    const FileDescriptor connection(accept(listener.get(), nullptr, nullptr));
-    // The client is in the middle of its body. Closing in good order first, and then with bytes
-    // unread, is what makes its next write raise the signal.
-    Bytes beginning(1 << 20);
-    EXPECT_EQ(recv(connection.get(), beginning.data(), beginning.size(), MSG_WAITALL), 1 << 20);
-    shutdown(connection.get(), SHUT_WR);
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  });
-  HttpTransport transport(parse_url("http://127.0.0.1:" + std::to_string(ntohs(address.sin_port))),
-                          HttpOptions());
-  CollectedBody ignored;
-  const Bytes body(32 << 20);
-  EXPECT_THROW(transport.post("/v1/x", body, ignored), ConnectionError);
-  server.join();
+  {
+    const RawServer server([](int connection) {
+      // The client is in the middle of its body. Closing in good order first, and then with bytes
+      // unread, is what makes its next write raise the signal.
+      Bytes beginning(1 << 20);
+      EXPECT_EQ(recv(connection, beginning.data(), beginning.size(), MSG_WAITALL), 1 << 20);
+      shutdown(connection, SHUT_WR);
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    });
+    HttpTransport transport(parse_url(server.url()), HttpOptions());
+    CollectedBody ignored;
+    EXPECT_THROW(transport.post("/v1/x", Bytes(32 << 20), ignored), ConnectionError);
+  }
   std::signal(SIGPIPE, before);
 }
 
@@ -236,21 +192,13 @@ TEST_F(HttpTransportTest, AKeyThatTheServerDoesNotKnowIsToldFromNone) {
 }
 
 TEST_F(HttpTransportTest, OneConnectionServesTheRequestsOfALookUpAndNoOther) {
-  std::set<int> ports;
-  auto http = std::make_unique<httplib::Server>();
-  http->set_keep_alive_max_count(100);
-  http->set_pre_routing_handler([&](const httplib::Request& request, httplib::Response&) {
-    ports.insert(request.remote_port);
-    return httplib::Server::HandlerResponse::Unhandled;
-  });
-  HttpFakeServer server(fake_, "", std::move(http));
-  Client client = connect(server.url());
+  Client client = connect(http_.url());
   const std::vector<std::string> keys(2 * kQueriesPerRequest + 1, key_);
   EXPECT_EQ(client.get_many(keys).back(), value_);
   EXPECT_EQ(fake_.count("/queries"), 3u);
-  EXPECT_EQ(ports.size(), 1u);
+  EXPECT_EQ(http_.connection_count(), 1u);
   EXPECT_EQ(client.get(key_), value_);
-  EXPECT_EQ(ports.size(), 2u);
+  EXPECT_EQ(http_.connection_count(), 2u);
 }
 
 TEST_F(HttpTransportTest, RedirectsAreNotFollowed) {
@@ -313,15 +261,7 @@ TEST_F(HttpTransportTest, AnAnswerThatTricklesCanBeStopped) {
 }
 
 TEST_F(HttpTransportTest, AChildProcessLeavesTheConnectionAlone) {
-  std::set<int> ports;
-  auto http = std::make_unique<httplib::Server>();
-  http->set_keep_alive_max_count(100);
-  http->set_pre_routing_handler([&](const httplib::Request& request, httplib::Response&) {
-    ports.insert(request.remote_port);
-    return httplib::Server::HandlerResponse::Unhandled;
-  });
-  HttpFakeServer server(fake_, "", std::move(http));
-  auto client = std::make_unique<Client>(connect(server.url()));
+  auto client = std::make_unique<Client>(connect(http_.url()));
   client->sync();
   const pid_t child = fork();
   if (child == 0) {
@@ -332,45 +272,26 @@ TEST_F(HttpTransportTest, AChildProcessLeavesTheConnectionAlone) {
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(client->get(key_), value_);
-  EXPECT_EQ(ports.size(), 1u) << "the parent had to connect anew";
-}
-
-TEST_F(HttpTransportTest, OptionsThatCannotBeAreRefused) {
-  ClientOptions options;
-  options.http.timeout = std::chrono::seconds::max();
-  EXPECT_THAT(failure<InputError>("http://127.0.0.1:9", options), HasSubstr("http.timeout"));
-  options.http.timeout = std::chrono::seconds(0);
-  EXPECT_THAT(failure<InputError>("http://127.0.0.1:9", options), HasSubstr("http.timeout"));
-  options = {};
-  options.http.api_key = "key\n";
-  EXPECT_THAT(failure<InputError>("http://127.0.0.1:9", options), HasSubstr("http.api_key"));
+  EXPECT_EQ(http_.connection_count(), 1u) << "the parent had to connect anew";
 }
 
 // A program whose text is empty by mistake must not lose a check.
-TEST_F(HttpTransportTest, AnOptionThatIsEmptyIsRefused) {
-  HttpFakeServer server(fake_);
-  ClientOptions options;
-  options.http.api_key = "";
-  EXPECT_THAT(failure<InputError>(server.url(), options), HasSubstr("http.api_key"));
-  options = {};
-  options.http.ca_file = "";
-  EXPECT_THAT(failure<InputError>(server.url(), options), HasSubstr("http.ca_file is empty"));
-  options = {};
-  options.server_key = "";
-  EXPECT_THAT(failure<InputError>(server.url(), options), HasSubstr("is not a public key"));
-  options = {};
-  options.mode = "";
-  EXPECT_THAT(failure<InputError>(server.url(), options), HasSubstr("mode is \"\""));
+TEST_F(HttpTransportTest, OptionsThatCannotBeOrAreEmptyAreRefused) {
+  using Change = void (*)(ClientOptions&);
+  for (const auto& [change, refusal] : std::vector<std::pair<Change, const char*>>{
+           {[](auto& options) { options.http.timeout = std::chrono::seconds::max(); },
+            "http.timeout"},
+           {[](auto& options) { options.http.timeout = std::chrono::seconds(0); }, "http.timeout"},
+           {[](auto& options) { options.http.api_key = "key\n"; }, "http.api_key"},
+           {[](auto& options) { options.http.api_key = ""; }, "http.api_key"},
+           {[](auto& options) { options.http.ca_file = ""; }, "http.ca_file is empty"},
+           {[](auto& options) { options.server_key = ""; }, "is not a public key"},
+           {[](auto& options) { options.mode = ""; }, "mode is \"\""}}) {
+    ClientOptions options;
+    change(options);
+    EXPECT_THAT(failure<InputError>(http_.url(), options), HasSubstr(refusal));
+  }
   EXPECT_EQ(fake_.count("/v1/database"), 0u);
-}
-
-TEST_F(HttpTransportTest, ANumberIsNoKeyOfAKeywordDatabase) {
-  HttpFakeServer server(fake_);
-  Client client = connect(server.url());
-  const std::vector<uint64_t> entries = {5};
-  EXPECT_THROW(client.look_up(entries), InputError);
-  EXPECT_THROW(client.get(uint64_t{5}), InputError);
-  EXPECT_EQ(fake_.count("/queries"), 0u);
 }
 
 TEST_F(HttpTransportTest, TellsItsCallerThatItWaits) {
@@ -392,17 +313,18 @@ TEST_F(HttpTransportTest, TellsItsCallerThatItWaits) {
 
 TEST_F(HttpTransportTest, HttpsNeedsACertificateThatIsTrusted) {
   const SelfSigned self_signed;
-  HttpFakeServer server(
-      fake_, "", std::make_unique<httplib::SSLServer>(self_signed.certificate, self_signed.key));
-  const std::string url = "https://127.0.0.1:" + std::to_string(server.port());
-  EXPECT_THAT(failure<ConnectionError>(url), HasSubstr("--ca-file"));
+  HttpFakeServer server(fake_, self_signed);
+  EXPECT_THAT(failure<ConnectionError>(server.url()), HasSubstr("--ca-file"));
   ClientOptions options;
   options.http.ca_file = scratch_.path() / "ca.pem";
-  EXPECT_THAT(failure<InputError>(url, options), HasSubstr("ca.pem"));
+  EXPECT_THAT(failure<InputError>(server.url(), options), HasSubstr("ca.pem"));
+  // Without TLS, too.
+  EXPECT_THAT(failure<InputError>("http://127.0.0.1:9", options), HasSubstr("ca.pem"));
   std::ofstream(*options.http.ca_file) << "no certificate";
-  EXPECT_THAT(failure<InputError>(url, options), HasSubstr("holds none in the format PEM"));
+  EXPECT_THAT(failure<InputError>(server.url(), options),
+              HasSubstr("holds none in the format PEM"));
   self_signed.write(*options.http.ca_file);
-  EXPECT_EQ(connect(url, options).get(key_), value_);
+  EXPECT_EQ(connect(server.url(), options).get(key_), value_);
 }
 
 // It is neither signed by itself nor by an authority in the file.
@@ -415,40 +337,34 @@ TEST_F(HttpTransportTest, TheServersOwnCertificateCanBeTheFileOfCertificates) {
   X509_set_issuer_name(server_own.certificate, issuer);
   X509_NAME_free(issuer);
   X509_sign(server_own.certificate, authority.key, EVP_sha256());
-  HttpFakeServer server(
-      fake_, "", std::make_unique<httplib::SSLServer>(server_own.certificate, server_own.key));
+  HttpFakeServer server(fake_, server_own);
   ClientOptions options;
   const std::filesystem::path file = scratch_.path() / "ca.pem";
   options.http.ca_file = file.string();
   server_own.write(file);
-  EXPECT_EQ(connect("https://127.0.0.1:" + std::to_string(server.port()), options).get(key_),
-            value_);
+  EXPECT_EQ(connect(server.url(), options).get(key_), value_);
   authority.write(file);
-  EXPECT_THAT(
-      failure<ConnectionError>("https://127.0.0.1:" + std::to_string(server.port()), options),
-      HasSubstr("is not trusted"));
-}
-
-TEST_F(HttpTransportTest, AFileOfCertificatesHasToBeThereWithoutTlsToo) {
-  HttpFakeServer server(fake_);
-  ClientOptions options;
-  options.http.ca_file = scratch_.path() / "none.pem";
-  EXPECT_THAT(failure<InputError>(server.url(), options), HasSubstr("none.pem"));
+  EXPECT_THAT(failure<ConnectionError>(server.url(), options), HasSubstr("is not trusted"));
 }
 
 TEST_F(HttpTransportTest, ACertificateForAnotherNameIsToldFromOneThatIsNotTrusted) {
   const SelfSigned self_signed("DNS:elsewhere.example");
   const SelfSigned other;
-  HttpFakeServer server(
-      fake_, "", std::make_unique<httplib::SSLServer>(self_signed.certificate, self_signed.key));
-  const std::string url = "https://127.0.0.1:" + std::to_string(server.port());
+  HttpFakeServer server(fake_, self_signed);
   ClientOptions options;
   options.http.ca_file = scratch_.path() / "ca.pem";
   self_signed.write(*options.http.ca_file);
-  EXPECT_THAT(failure<ConnectionError>(url, options), HasSubstr("is for another name"));
+  EXPECT_THAT(failure<ConnectionError>(server.url(), options), HasSubstr("is for another name"));
   other.write(*options.http.ca_file);
-  EXPECT_THAT(failure<ConnectionError>(url, options),
+  EXPECT_THAT(failure<ConnectionError>(server.url(), options),
               AllOf(HasSubstr("is not trusted"), HasSubstr("the file named with --ca-file")));
+}
+
+TEST_F(HttpTransportTest, ANumberIsNoKeyOfAKeywordDatabase) {
+  Client client = connect(http_.url());
+  EXPECT_THROW(client.look_up(std::vector<uint64_t>{5}), InputError);
+  EXPECT_THROW(client.get(uint64_t{5}), InputError);
+  EXPECT_EQ(fake_.count("/queries"), 0u);
 }
 
 }  // namespace

@@ -123,15 +123,7 @@ TEST_F(LineInputTest, ABeginningOfAByteOrderMarkIsText) {
   end();
   LineInput input(read_end_.get(), 10);
   EXPECT_EQ(input.next(8), Lines({"\xef\xbb"}));
-}
-
-TEST_F(LineInputTest, TakesNoMoreThanAskedFor) {
-  LineInput input(read_end_.get(), 100);
-  send("1\n2\n3\n4\n5\n");
-  end();
-  EXPECT_EQ(input.next(3), Lines({"1", "2", "3"}));
-  EXPECT_EQ(input.next(3), Lines({"4", "5"}));
-  EXPECT_EQ(input.next(3), Lines());
+  EXPECT_EQ(input.next(8), Lines());
 }
 
 TEST_F(LineInputTest, RefusesALineThatIsTooLongBeforeItEnds) {
@@ -140,12 +132,6 @@ TEST_F(LineInputTest, RefusesALineThatIsTooLongBeforeItEnds) {
   EXPECT_EQ(input.next(1), Lines({"0123456789"}));
   send("0123456789abc");
   EXPECT_THROW(input.next(1), InputError);
-}
-
-TEST_F(LineInputTest, AnEmptyInputHasNoLines) {
-  end();
-  LineInput input(read_end_.get(), 10);
-  EXPECT_EQ(input.next(4), Lines());
 }
 
 TEST(LineInput, SaysWhyItCannotRead) {

@@ -12,9 +12,9 @@
 #include "client/manifest_guard.h"
 #include "client/session.h"
 #include "host/publish/signing_key.h"
+#include "tests/client/client_testing.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/look_ups.h"
-#include "tests/client/scratch_folder.h"
 
 namespace blindfuse {
 namespace {
@@ -22,14 +22,14 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr const char* kAddress = "http://test";
-
 SigningKey key_of(uint8_t fill) {
   return SigningKey::make([fill](std::span<uint8_t> bytes) { std::ranges::fill(bytes, fill); });
 }
 
-class LyingServerTest : public testing::Test {
+class LyingServerTest : public FakeServerTest {
  protected:
+  LyingServerTest() : FakeServerTest(ServedDatabase::with_noise(2, 16, 1)) {}
+
   // 2026-11-24T18:30:00Z, and the following seconds.
   static constexpr uint64_t kTime = 1'795'545'000;
 
@@ -38,10 +38,8 @@ class LyingServerTest : public testing::Test {
   const std::string public_key_ = encode_hex(key_.public_key());
   const std::string other_public_key_ = encode_hex(other_key_.public_key());
 
-  ScratchFolder scratch_;
-  const ServedDatabase old_ = ServedDatabase::with_noise(2, 16, 1);
+  const ServedDatabase old_ = server_.database;
   const ServedDatabase new_ = old_.with_other_noise(0, 2);
-  FakeServer server_{old_};
 
   static ServedDatabase signed_by(const SigningKey& key, const ServedDatabase& database,
                                   uint64_t sequence) {
@@ -49,15 +47,10 @@ class LyingServerTest : public testing::Test {
   }
 
   ClientOptions options(std::optional<std::string> server_key, bool allow_rollback = false) const {
-    ClientOptions options;
-    options.cache_folder = scratch_.path();
-    options.thread_count = 1;
+    ClientOptions options = FakeServerTest::options();
     options.server_key = std::move(server_key);
     options.allow_rollback = allow_rollback;
     return options;
-  }
-  Session session(const ClientOptions& options) {
-    return Session(std::make_unique<FakeTransport>(server_), kAddress, options);
   }
   Session keyed() { return session(options(public_key_)); }
   Session keyless() { return session(options(std::nullopt)); }
@@ -65,20 +58,15 @@ class LyingServerTest : public testing::Test {
   // What connecting fails with. Only the manifest was asked for.
   std::string refusal(const ClientOptions& options) {
     const size_t before = server_.requests.size();
-    try {
-      Session refused = session(options);
-    } catch (const SignatureError& error) {
-      EXPECT_EQ(server_.requests.size(), before + 1);
-      EXPECT_EQ(server_.requests.back().path, "/v1/database");
-      return error.what();
-    }
-    return "nothing was thrown";
+    const std::string message = message_of<SignatureError>([&] { session(options); });
+    EXPECT_EQ(server_.requests.size(), before + 1);
+    EXPECT_EQ(server_.requests.back().path, "/v1/database");
+    return message;
   }
   std::string refusal() { return refusal(options(public_key_)); }
 
   std::string warning() { return keyless().signer()->warning; }
 
-  std::filesystem::path folder() const { return database_folder(scratch_.path(), kAddress); }
   SeenSigners seen() const { return SeenSignersFile(folder()).read(); }
 };
 
@@ -96,18 +84,31 @@ TEST_F(LyingServerTest, WhatTheKeySignedIsTaken) {
   EXPECT_TRUE(value_of(keyed(), "1"));
 }
 
-TEST_F(LyingServerTest, AManifestThatIsNotSignedIsRefused) {
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("is not signed"), HasSubstr(public_key_)));
-  server_.database = signed_by(key_, old_, 5);
-  keyed();
-  server_.database = old_;
-  EXPECT_THAT(refusal(), HasSubstr("is not signed"));
-}
-
-TEST_F(LyingServerTest, AnotherKeyIsRefused) {
+TEST_F(LyingServerTest, NoLieIsCalledByTheNameOfAnother) {
+  std::vector<std::string> messages = {refusal()};
   server_.database = signed_by(other_key_, old_, 5);
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("signed by another key"), HasSubstr(public_key_),
-                               HasSubstr(other_public_key_)));
+  messages.push_back(refusal());
+  EXPECT_THAT(messages[1], AllOf(HasSubstr(public_key_), HasSubstr(other_public_key_)));
+  ManifestSignature wrong = key_.sign(old_.manifest(), 5, kTime);
+  wrong.signature[0] ^= 1;
+  server_.database = old_.with_signature(wrong);
+  messages.push_back(refusal());
+  server_.database = signed_by(key_, new_, 5);
+  keyed();
+  server_.database = signed_by(key_, old_, 4);
+  messages.push_back(refusal());
+  server_.database = signed_by(key_, old_, 5);
+  messages.push_back(refusal());
+  const std::vector<std::string> names = {"is not signed; the key " + public_key_,
+                                          "signed by another key", "is wrong", "rolled back",
+                                          "two databases of one number"};
+  for (size_t i = 0; i < names.size(); ++i) {
+    for (size_t j = 0; j < names.size(); ++j) {
+      EXPECT_EQ(messages[j].find(names[i]) != std::string::npos, i == j) << messages[j];
+    }
+  }
+  server_.database = old_;
+  EXPECT_THAT(refusal(), HasSubstr("is not signed")) << "as it was before";
 }
 
 // docs/PROTOCOL.md, section 2: the error is that of the first rule that is broken.
@@ -160,30 +161,6 @@ TEST_F(LyingServerTest, TwoManifestsOfOneNumberAreNamedAsThat) {
   EXPECT_THAT(refusal(), HasSubstr("two databases of one number"));
   server_.database = signed_by(key_, new_, 8);
   EXPECT_EQ(keyed().signer()->sequence, 8u);
-}
-
-TEST_F(LyingServerTest, NoLieIsCalledByTheNameOfAnother) {
-  std::vector<std::string> messages;
-  messages.push_back(refusal());
-  server_.database = signed_by(other_key_, old_, 5);
-  messages.push_back(refusal());
-  ManifestSignature wrong = key_.sign(old_.manifest(), 5, kTime);
-  wrong.signature[0] ^= 1;
-  server_.database = old_.with_signature(wrong);
-  messages.push_back(refusal());
-  server_.database = signed_by(key_, new_, 5);
-  keyed();
-  server_.database = signed_by(key_, old_, 4);
-  messages.push_back(refusal());
-  server_.database = signed_by(key_, old_, 5);
-  messages.push_back(refusal());
-  const std::vector<std::string> names = {"is not signed", "by another key", "is wrong",
-                                          "rolled back", "two databases of one number"};
-  for (size_t i = 0; i < names.size(); ++i) {
-    for (size_t j = 0; j < names.size(); ++j) {
-      EXPECT_EQ(messages[j].find(names[i]) != std::string::npos, i == j) << messages[j];
-    }
-  }
 }
 
 // A client that is connected finds the lie where it fetches the next manifest: nothing more is
@@ -286,12 +263,8 @@ TEST_F(LyingServerTest, WhatIsDamagedIsNotTakenForNothing) {
   keyed();
   std::filesystem::resize_file(folder() / SeenSignersFile::kName, 20);
   server_.database = signed_by(key_, old_, 10);
-  try {
-    keyed();
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const CacheError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr(SeenSignersFile::kName), HasSubstr("damaged")));
-  }
+  EXPECT_THAT(message_of<CacheError>([this] { keyed(); }),
+              AllOf(HasSubstr(SeenSignersFile::kName), HasSubstr("damaged")));
 }
 
 TEST_F(LyingServerTest, ClientsAtOnceDoNotLoseTheHighestNumber) {

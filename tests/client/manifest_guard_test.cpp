@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "tests/client/scratch_folder.h"
+#include "tests/client/client_testing.h"
 
 namespace blindfuse {
 namespace {

@@ -5,9 +5,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "tests/client/batch_database.h"
 #include "tests/client/client_program.h"
-#include "tests/client/http_fake_server.h"
+#include "tests/client/packed_database.h"
 #include "tests/client/watched_fake_server.h"
 
 namespace blindfuse {
@@ -17,11 +16,10 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST_F(ClientProgram, SaysOnATerminalThatItReadsKeys) {
-  HttpFakeServer server(fake_);
   const std::string told = "keys from standard input, one a line";
-  EXPECT_EQ(run("get " + server.url()).err, "");
+  EXPECT_EQ(run("get " + http_.url()).err, "");
   const Outcome got =
-      run_command("script -qec '" + program() + " get " + server.url() + "' /dev/null </dev/null");
+      run_command("script -qec '" + program() + " get " + http_.url() + "' /dev/null </dev/null");
   ASSERT_EQ(got.status, 0);
   EXPECT_THAT(got.out, HasSubstr(told));
 }
@@ -84,11 +82,10 @@ TEST_F(ClientProgram, ClosesItsConnectionBeforeItPrints) {
 }
 
 TEST_F(ClientProgram, AFailedWriteIsAFailure) {
-  HttpFakeServer server(fake_);
-  const std::string get = "get " + server.url() + " ";
+  const std::string get = "get " + http_.url() + " ";
   for (const std::string& arguments :
        {get + key(6), get + key(6) + " nowhere", get + "--json nowhere", get + "--json " + key(6),
-        "sync " + server.url(), "sync --json " + server.url(), std::string("--version"),
+        "sync " + http_.url(), "sync --json " + http_.url(), std::string("--version"),
         std::string("get --help")}) {
     SCOPED_TRACE(arguments);
     for (const char* output : {">/dev/full", ">&-"}) {
@@ -113,13 +110,12 @@ TEST_F(ClientProgram, AFailedWriteIsAFailureWhereAKeyWasNotAskedFor) {
 
 // Without an end, keys would be asked for until somebody stops it.
 TEST_F(ClientProgram, StopsAskingWhenNobodyReads) {
-  HttpFakeServer server(fake_);
   for (const std::string& key : {key(6), std::string("nowhere")}) {
     for (const char* option : {"", "--json "}) {
       SCOPED_TRACE(option + key);
       const Outcome got = run_command(
           "yes " + key + " | { timeout 100 env " + program() + " get --stream " + option +
-          server.url() + " 2>&3; echo $? >&3; } 3>&2 | " + (key == "nowhere" ? "true" : "head -1"));
+          http_.url() + " 2>&3; echo $? >&3; } 3>&2 | " + (key == "nowhere" ? "true" : "head -1"));
       EXPECT_THAT(got.err, HasSubstr("\n1\n"));
       EXPECT_THAT(got.err,
                   HasSubstr(key == "nowhere" && option[0] == 0 ? "standard output has no reader"
@@ -127,7 +123,7 @@ TEST_F(ClientProgram, StopsAskingWhenNobodyReads) {
     }
   }
   const Outcome full = run_command("yes " + key(6) + " | timeout 100 env " + program() +
-                                   " get --stream " + server.url() + " >/dev/full");
+                                   " get --stream " + http_.url() + " >/dev/full");
   EXPECT_EQ(full.status, 1);
 }
 
@@ -139,17 +135,16 @@ TEST_F(ClientProgram, PrintsAnswersToItsInputAfterTheLastRequest) {
   fake_.alter_body = [last_bytes](Bytes& body) {
     if (body.size() == last_bytes) body.clear();
   };
-  HttpFakeServer server(fake_);
   const auto count_of_answers = [](const Outcome& got) {
     size_t count = 0;
     std::istringstream err(got.err);
     for (std::string line; std::getline(err, line);) count += line.starts_with("not there: ");
     return count;
   };
-  const Outcome whole = run("get " + server.url(), lines);
+  const Outcome whole = run("get " + http_.url(), lines);
   EXPECT_EQ(whole.status, 1);
   EXPECT_EQ(count_of_answers(whole), 0u);
-  const Outcome streamed = run("get --stream " + server.url(), lines);
+  const Outcome streamed = run("get --stream " + http_.url(), lines);
   EXPECT_EQ(streamed.status, 1);
   EXPECT_EQ(count_of_answers(streamed), 16u);
   EXPECT_EQ(fake_.count("/queries"), 4u);

@@ -139,23 +139,5 @@ TEST(QueryPreparation, IsForAModeAlone) {
   EXPECT_FALSE(with_keys.is_for(manifest_of("lwe-1288")));
 }
 
-TEST(QueryPreparation, ReportsRowsAndStopsWhenTold) {
-  for (const char* lwe : {"lwe-1288", "ring-2048"}) {
-    SCOPED_TRACE(lwe);
-    uint64_t last = 0;
-    const auto follow = [&](const ClientProgress& progress) {
-      EXPECT_EQ(progress.stage, ClientStage::kPreparingQueries);
-      EXPECT_EQ(progress.total, 4096u);
-      last = progress.done;
-      return true;
-    };
-    prepare_queries_for(manifest_of(lwe), 1, 1, seeded_random(1), follow);
-    EXPECT_EQ(last, 4096u);
-    EXPECT_THROW(prepare_queries_for(manifest_of(lwe), 1, 1, seeded_random(1),
-                                     [](const ClientProgress&) { return false; }),
-                 CancelledError);
-  }
-}
-
 }  // namespace
 }  // namespace blindfuse

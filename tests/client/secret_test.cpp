@@ -112,18 +112,6 @@ TEST(SampleTernary, FillsAnySizeAndAsksForBlocksOfAtMost64KiB) {
   }
 }
 
-// The sum of (observed - expected)^2 / expected over equally likely outcomes.
-double chi_square(const std::vector<uint64_t>& counts) {
-  double total = 0, sum = 0;
-  for (const uint64_t count : counts) total += static_cast<double>(count);
-  const double expected = total / static_cast<double>(counts.size());
-  for (const uint64_t count : counts) {
-    const double difference = static_cast<double>(count) - expected;
-    sum += difference * difference / expected;
-  }
-  return sum;
-}
-
 TEST(SampleTernary, IsUniformOverNumbersAndPairs) {
   for (const uint64_t seed : {1, 2, 3}) {
     std::vector<uint32_t> words(3'000'000);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <random>
 #include <span>
+#include <vector>
 
 #include "src/system/random.h"
 
@@ -28,6 +29,18 @@ inline RandomSource seeded_random(uint64_t seed) {
 // The same byte forever.
 inline RandomSource constant_random(uint8_t byte) {
   return [byte](std::span<uint8_t> bytes) { std::memset(bytes.data(), byte, bytes.size()); };
+}
+
+// The sum of (observed - expected)^2 / expected over equally likely outcomes.
+inline double chi_square(const std::vector<uint64_t>& counts) {
+  double total = 0, sum = 0;
+  for (const uint64_t count : counts) total += static_cast<double>(count);
+  const double expected = total / static_cast<double>(counts.size());
+  for (const uint64_t count : counts) {
+    const double difference = static_cast<double>(count) - expected;
+    sum += difference * difference / expected;
+  }
+  return sum;
 }
 
 }  // namespace blindfuse

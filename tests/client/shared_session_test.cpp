@@ -8,9 +8,9 @@
 #include <random>
 #include <thread>
 
+#include "tests/client/client_testing.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/look_ups.h"
-#include "tests/client/scratch_folder.h"
 
 namespace blindfuse {
 namespace {
@@ -69,14 +69,12 @@ class GatedTransport : public FakeTransport {
   std::function<bool()> keep_waiting_;
 };
 
-class SharedSessionTest : public testing::Test {
+class SharedSessionTest : public FakeServerTest {
  protected:
   explicit SharedSessionTest(const char* vectors = "database_keyword.json")
-      : server_(ServedDatabase::from_vectors(vectors)), vectors_(read_vectors(vectors)) {
+      : FakeServerTest(ServedDatabase::from_vectors(vectors)) {
     server_.queries_max = kQueriesPerRequest;
-    ClientOptions options;
-    options.cache_folder = scratch_.path();
-    options.thread_count = 1;
+    ClientOptions options = this->options();
     options.progress = [this](const ClientProgress&) {
       asking_thread_ = std::this_thread::get_id();
       if (throw_once_.exchange(false)) throw std::runtime_error("the callback's own trouble");
@@ -92,12 +90,8 @@ class SharedSessionTest : public testing::Test {
     shared_->run({}, [](Session& session) { session.sync(); });
   }
 
-  std::string key(size_t i) const { return *decode_hex(text(i, "key")); }
-  std::string value(size_t i) const { return *decode_hex(text(i, "value")); }
-  std::string text(size_t i, const char* member) const {
-    const nlohmann::json& entries = vectors_["entries"];
-    return entries[i % entries.size()][member];
-  }
+  std::string key(size_t i) const { return FakeServerTest::key(i % entries_.size()); }
+  std::string value(size_t i) const { return FakeServerTest::value(i % entries_.size()); }
 
   std::optional<std::string> get(const std::string& key, const std::stop_token& stop = {},
                                  KeyForm form = KeyForm::kAny) {
@@ -128,14 +122,11 @@ class SharedSessionTest : public testing::Test {
     }
   }
 
-  ScratchFolder scratch_;
-  FakeServer server_;
   Gate gate_;
   std::stop_source stop_;
   std::atomic<std::thread::id> asking_thread_;
   std::atomic<bool> throw_once_ = false;
   std::atomic<size_t> throw_at_queries_ = 0;  // in one request; 0: never
-  const nlohmann::json vectors_;
   std::unique_ptr<SharedSession> shared_;
 };
 

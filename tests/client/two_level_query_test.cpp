@@ -13,9 +13,9 @@
 #include "client/ring_query.h"
 #include "client/session.h"
 #include "src/arithmetic/little_endian.h"
+#include "tests/client/client_testing.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/look_ups.h"
-#include "tests/client/scratch_folder.h"
 #include "tests/client/seeded_random.h"
 
 namespace blindfuse {
@@ -71,25 +71,13 @@ class PartCounts {
  public:
   PartCounts(size_t count, uint64_t limit) : counts_(count), limit_(limit) {}
 
-  void add(uint64_t number) {
-    ++counts_.at(number * counts_.size() / limit_);
-    ++total_;
-  }
-  double chi_square() const {
-    const double expected = static_cast<double>(total_) / static_cast<double>(counts_.size());
-    double sum = 0;
-    for (const uint64_t count : counts_) {
-      const double difference = static_cast<double>(count) - expected;
-      sum += difference * difference / expected;
-    }
-    return sum;
-  }
+  void add(uint64_t number) { ++counts_.at(number * counts_.size() / limit_); }
+  double chi_square() const { return blindfuse::chi_square(counts_); }
   uint64_t count(size_t part) const { return counts_[part]; }
 
  private:
   std::vector<uint64_t> counts_;
   uint64_t limit_;
-  uint64_t total_ = 0;
 };
 
 // With 4 bits of a word, asking adds a part of 16. A client that draws again when the sum goes

@@ -6,6 +6,7 @@
 #include <semaphore>
 #include <string>
 
+#include "tests/client/client_testing.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/raw_server.h"
 
@@ -23,14 +24,6 @@ class WatchedFakeServer {
   bool has_seen_end() { return ended_.try_acquire_for(std::chrono::minutes(1)); }
 
  private:
-  struct Collector : BodyReceiver {
-    std::string body;
-    void begin(int, std::optional<uint64_t>) override {}
-    void receive(std::span<const uint8_t> bytes) override {
-      body.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    }
-  };
-
   void serve(int connection) {
     bool has_asked = false;
     for (std::string head = read_head(connection); !head.empty(); head = read_head(connection)) {
@@ -42,9 +35,9 @@ class WatchedFakeServer {
       if (!request.body.empty()) {
         recv(connection, request.body.data(), request.body.size(), MSG_WAITALL);
       }
-      Collector collector;
+      CollectedBody collector;
       const HttpReply reply = fake_.answer(request, collector);
-      const std::string body = reply.status == 200 ? collector.body : reply.problem;
+      const std::string body = reply.status == 200 ? collector.text : reply.problem;
       send_all(connection, "HTTP/1.1 " + std::to_string(reply.status) +
                                " Status\r\nContent-Length: " + std::to_string(body.size()) +
                                "\r\n\r\n" + body);

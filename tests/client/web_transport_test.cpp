@@ -7,9 +7,8 @@
 
 #include "client/database_description.h"
 #include "client/hint_download.h"
+#include "tests/client/client_testing.h"
 #include "tests/client/fake_server.h"
-#include "tests/client/hand_clock.h"
-#include "tests/client/scratch_folder.h"
 
 namespace blindfuse::web {
 namespace {
@@ -33,40 +32,26 @@ class WebTransportTest : public testing::Test {
 
   // What the fake server answers, as a browser hands it over.
   ExchangeReply answer(const ExchangeRequest& request) {
-    struct Collector : BodyReceiver {
-      ExchangeReply reply;
-      void begin(int status, std::optional<uint64_t>) override { reply.status = status; }
-      void receive(std::span<const uint8_t> bytes) override {
-        reply.body.insert(reply.body.end(), bytes.begin(), bytes.end());
-      }
-    } got;
+    CollectedBody collected;
+    ExchangeReply reply;
     const uint64_t first = request.range.empty() ? 0 : std::stoull(request.range.substr(6));
     server_.ignore_ranges = true;
-    server_.answer({.method = request.method,
-                    .path = request.url.substr(std::string("http://test").size()),
-                    .first_byte = first,
-                    .body = Bytes(request.body.begin(), request.body.end()),
-                    .cut_later = true},
-                   got);
+    reply.status = server_
+                       .answer({.method = request.method,
+                                .path = request.url.substr(std::string("http://test").size()),
+                                .first_byte = first,
+                                .body = Bytes(request.body.begin(), request.body.end()),
+                                .cut_later = true},
+                               collected)
+                       .status;
+    reply.body.assign(collected.text.begin(), collected.text.end());
     if (!request.range.empty()) {
-      got.reply.status = 206;
-      got.reply.content_range = "bytes x/" + std::to_string(got.reply.body.size());
-      got.reply.body.erase(got.reply.body.begin(),
-                           got.reply.body.begin() + static_cast<long>(first));
+      reply.status = 206;
+      reply.content_range = "bytes x/" + std::to_string(reply.body.size());
+      reply.body.erase(reply.body.begin(), reply.body.begin() + static_cast<long>(first));
     }
-    got.reply.body_bytes = got.reply.body.size();
-    return std::move(got.reply);
-  }
-
-  // What the call throws, as text.
-  template <class Error, class Call>
-  static std::string failure(Call call) {
-    try {
-      call();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
+    reply.body_bytes = reply.body.size();
+    return reply;
   }
 
   ScratchFolder scratch_;
@@ -108,11 +93,11 @@ TEST_F(WebTransportTest, WhatTookTooLongNamesTheCure) {
     reply.error = "TimeoutError";
     return reply;
   };
-  EXPECT_EQ(failure<ConnectionError>([&] { remote_.fetch_manifest(); }),
+  EXPECT_EQ(message_of<ConnectionError>([&] { remote_.fetch_manifest(); }),
             "the call to http://test was not done in 60 s; allow more with --timeout");
   const Deadline::Call call(remote_.deadline());
   remote_.deadline().allow(uint64_t{1} << 40);
-  EXPECT_THAT(failure<ConnectionError>([&] { remote_.fetch_manifest(); }),
+  EXPECT_THAT(message_of<ConnectionError>([&] { remote_.fetch_manifest(); }),
               AllOf(HasSubstr("http://test took longer than 62 s for one of its answers"),
                     HasSubstr("allow more with --timeout")));
 }
@@ -123,7 +108,7 @@ TEST_F(WebTransportTest, AStatusWithoutABodyIsNamed) {
     reply.status = 204;
     return reply;
   };
-  EXPECT_THAT(failure<ProtocolError>([&] { remote_.fetch_manifest(); }),
+  EXPECT_THAT(message_of<ProtocolError>([&] { remote_.fetch_manifest(); }),
               HasSubstr("with status 204;"));
 }
 
@@ -147,7 +132,7 @@ TEST_F(WebTransportTest, AHintThatComesInPiecesAndWrongIsBegunAgainOnce) {
     }
     return reply;
   };
-  EXPECT_THAT(failure<ProtocolError>([&] { fetch_hint(); }),
+  EXPECT_THAT(message_of<ProtocolError>([&] { fetch_hint(); }),
               HasSubstr("the hint of shard 0 came in pieces"));
   EXPECT_EQ(requests, 6);
 }
@@ -183,7 +168,8 @@ TEST_F(WebTransportTest, ADownloadThatCreepsEndsWithItsCall) {
     reply.body_bytes = 1;
     return reply;
   };
-  EXPECT_THAT(failure<ConnectionError>([&] { fetch_hint(); }), HasSubstr("was not done in 61 s"));
+  EXPECT_THAT(message_of<ConnectionError>([&] { fetch_hint(); }),
+              HasSubstr("was not done in 61 s"));
   EXPECT_EQ(requests, 61);
 }
 

@@ -1,4 +1,4 @@
-"""A server between a client and the real one, which counts, holds and spoils what passes; and others."""
+"""A server between a client and the real one, which counts and holds what passes; and others."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import http.client
 import http.server
 import threading
 import urllib.parse
-from typing import Callable
 
-Change = Callable[[str, bytes], bytes]
 CLOSE = b"<close>"  # at the end of bytes after which the connection is closed
 
 
@@ -29,9 +27,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.server.bodies.append(body)
             self.server.asked.set()
             self.server.may_answer.wait(60)
-        if self.server.broken:
-            self.close_connection = True
-            return
         status, kind, answer = self.server.answer(self.command, self.path, body, dict(self.headers))
         written = self.server.written(self.request_text, status, kind, answer)
         self.close_connection = written.endswith(CLOSE)
@@ -44,16 +39,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 class Proxy(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, upstream: str | None = None, change: Change | None = None) -> None:
+    def __init__(self, upstream: str | None = None) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.upstream = urllib.parse.urlsplit(upstream or "")
-        self.change = change
         self.requests: list[str] = []
         self.bodies: list[bytes] = []  # of requests for values
         self.asked = threading.Event()  # for values
         self.may_answer = threading.Event()
         self.may_answer.set()
-        self.broken = False
         self.thread = threading.Thread(target=self.serve_forever, args=(0.02,))
         self.thread.start()
 
@@ -76,8 +69,6 @@ class Proxy(http.server.ThreadingHTTPServer):
         response = connection.getresponse()
         answer = response.read()
         connection.close()
-        if self.change is not None:
-            answer = self.change(path, answer)
         return response.status, response.headers["Content-Type"], answer
 
     def written(self, request: str, status: int, kind: str, answer: bytes) -> bytes:

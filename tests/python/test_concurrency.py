@@ -1,9 +1,8 @@
-"""Threads, asyncio, Ctrl-C, fork, and the end of the interpreter."""
+"""Threads, asyncio, Ctrl-C, and the end of the interpreter."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
@@ -238,19 +237,3 @@ def test_the_interpreter_ends_while_daemon_threads_wait(held: Held, cache: Path,
     command = [sys.executable, "-c", DAEMON, proxy.url, str(cache), progress]
     done = subprocess.run(command, capture_output=True, timeout=STOPPED_S)
     assert (done.returncode, done.stderr) == (0, b"")
-
-
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_client_is_not_for_a_forked_child(words: blindfuse.Client) -> None:
-    assert words.get("word 1") == b"meaning 1"
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            words.get("word 1")
-        except blindfuse.InputError as error:
-            status = 0 if "connect again" in str(error) else 2
-        words.close()
-        os._exit(status)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert words.get("word 1") == b"meaning 1"
