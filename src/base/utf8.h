@@ -1,4 +1,5 @@
-// Well-formed UTF-8, as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF.
+// Text: letters of ASCII, and well-formed UTF-8, as RFC 3629 has it: no overlong forms, no
+// surrogates, nothing above U+10FFFF.
 #pragma once
 
 #include <algorithm>
@@ -7,13 +8,14 @@
 
 namespace blindfuse {
 
-// Classifies letters as protocols define them, in any locale.
+// Letters as protocols define them, in any locale.
 constexpr char lower_ascii(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
 constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, lower_ascii, lower_ascii);
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return lower_ascii(x) == lower_ascii(y); });
 }
 
 // What some editors put at the beginning of a text.

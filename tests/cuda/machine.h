@@ -11,8 +11,9 @@
 // threads of the block then stay where they are forever, and nothing of theirs is destroyed:
 // kernels own nothing that would mind.
 //
-// In files that are compiled with -fsanitize=thread and BLINDFUSE_WATCHED each access to memory is watched, and those
-// that race are faults, too (shadow.h). What is found does not depend on which thread runs first.
+// In files that are compiled with -fsanitize=thread and BLINDFUSE_WATCHED each access to memory is
+// watched, and those that race are faults, too (shadow.h). What is found does not depend on which
+// thread runs first.
 //
 // Not emulated: __shared__ variables, partial warps, masks of some lanes, more than one block of a
 // cluster.
