@@ -3,15 +3,14 @@
 #include <charconv>
 #include <utility>
 
+#include "host/cpu/cpu_engine.h"
+#include "src/base/errors.h"
+#ifdef BLINDFUSE_CUDA_ENGINE
 #include "cuda/cuda_engine_maker.h"
 #include "cuda/device/device_call.h"
 #include "cuda/device/device_info.h"
 #include "cuda/device/device_loss.h"
 #include "cuda/device/driver_library.h"
-#include "host/cpu/cpu_engine.h"
-#include "src/base/errors.h"
-
-#ifdef BLINDFUSE_CUDA_ENGINE
 #endif
 
 namespace blindfuse {
