@@ -83,8 +83,8 @@ Sum widest_sum() {
 #if defined(__x86_64__)
 #define BLINDFUSE_REGISTER(x) "+v"(x)
 
-// Of four sums of tiles, as many as a product of two by two has, with six tiles of sixteen rows.
-// Only where the engine has tiles: it asked the system for them.
+// Adds to four sums of tiles, as a product of two by two tiles does, with six tiles of sixteen
+// rows. Only for machines on which the engine has tiles: it asked the system for them.
 [[gnu::target("amx-tile,amx-int8")]] void loop_amx(uint64_t count) {
   struct alignas(64) {
     uint8_t palette = 1, start_row = 0, reserved[14] = {};

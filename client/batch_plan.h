@@ -1,5 +1,5 @@
-// Which keys each request of a call asks for, where requests are for several keys
-// (docs/PROTOCOL.md, section 21).
+// The plan of a call: the keys that each of its requests asks for, where a request is for several
+// keys (docs/PROTOCOL.md, section 21).
 #pragma once
 
 #include <cstddef>

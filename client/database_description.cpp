@@ -67,7 +67,7 @@ KeyPlace DatabaseDescription::place(uint64_t i) const {
 std::optional<std::string> DatabaseDescription::value_in(std::span<const uint8_t> record,
                                                          const KeyPlace& place) const {
   std::optional<std::string> value = decode_record(layout().record, place.digest, record);
-  // Without rows the record is one of zeros, which may well read as an empty value.
+  // A place without rows asks for a record of zeros, which may well read as an empty value.
   if (place.asks == 0) value.reset();
   return value;
 }

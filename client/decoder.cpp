@@ -56,7 +56,7 @@ uint32_t raised(uint32_t word, uint32_t bits) {
   return ring::switch_to_q(word >> (32 - bits), bits);
 }
 
-// Of a response with two levels, of which the first level's words of the shard are decoded exactly.
+// Decodes the first level's words of the shard, which are exact, from a response with two levels.
 SecretBuffer<uint32_t> first_level(const RingDecoder& decoder, const Layout& layout, uint32_t shard,
                                    std::span<const uint32_t> words) {
   const SecondLevel& second = *layout.second;
@@ -105,8 +105,8 @@ std::vector<uint8_t> decode_by_masks(const RingDecoder& decoder, const Layout& l
     const size_t column = from == to ? 0 : from - first;
     read_bit_sequence(hint.first(part_bytes), layout.hint_bits, 0, mask.span());
     for (uint32_t& word : mask.span()) word = raised(word, layout.hint_bits);
-    // What there is in other columns is not known, and not looked at: a coefficient decides over
-    // the byte of its own alone.
+    // The contents of other columns are unknown and are not looked at: a coefficient determines the
+    // byte of its own column alone.
     for (uint64_t i = from; i < to; ++i) {
       body[column + (i - from)] = raised(words[i - begin], layout.response_bits);
     }

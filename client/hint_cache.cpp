@@ -171,8 +171,8 @@ std::vector<uint8_t> HintCache::table_for(RemoteDatabase& remote, const ParsedMa
 
 std::vector<MissingHint> HintCache::hints_to_fetch(const DatabaseDescription& wanted, bool verify,
                                                    const ProgressCallback& progress) const {
-  // What no complete epoch vouches for was perhaps not on the disk yet when the machine lost power:
-  // a file of the right size may hold anything.
+  // A file of the right size may hold anything unless a complete epoch names it: it may not have
+  // been on the disk yet when the machine lost power.
   //
   // Without a manifest no epoch was ever complete, and no key was asked for.
   if (!std::filesystem::exists(folder_ / kManifestName))
@@ -227,7 +227,7 @@ std::vector<MissingHint> HintCache::missing_hints(const DatabaseDescription& dat
   return missing;
 }
 
-// Of the right size and form; its bytes may be others.
+// Checks size and form alone: the bytes may be others.
 bool HintCache::has_hint(const Sha256Digest& hash, const HintShape& shape) const {
   const std::filesystem::path path = hints_ / hint_file_name(hash);
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

@@ -247,7 +247,7 @@ uint64_t HintDownload::fetch(RemoteDatabase& remote, const EpochId& epoch,
     } catch (const ConnectionError&) {
       if (received == received_before) throw;
     } catch (const BadResumption&) {
-      // What was there may be an earlier server's, or damaged, so this hint is begun again from
+      // The bytes found may be an earlier server's, or damaged, so this hint is begun again from
       // nothing. Only once: a server could send a beginning and a wrong end any number of times.
       const uint32_t part = group.front().part;
       if (begun_again == part) throw;

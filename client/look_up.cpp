@@ -118,7 +118,7 @@ size_t LookUp::ask(size_t count) {
       if (has_synced_) throw;
       session_.sync();
       has_synced_ = true;
-      // What was answered belongs to hints that are gone.
+      // Answers of the previous epoch belong to hints that are gone.
       plan();
       begin();
       continue;

@@ -191,7 +191,7 @@ class Getter {
     flush_output();
   }
 
-  // As many as fill whole requests: a request that is for several keys costs as much for fewer.
+  // Returns as many as fill whole requests: a request for several keys costs as much for fewer.
   size_t keys_of_a_request() {
     const size_t keys = client_.database().keys_per_request;
     return keys * std::max<size_t>(1, kQueriesPerRequest / keys);

@@ -39,7 +39,7 @@ struct SeenSigners {
   bool operator==(const SeenSigners&) const = default;
 };
 
-// As JSON.
+// The text is JSON.
 std::string serialize_seen_signers(const SeenSigners& seen);
 // Throws InputError if the text is not one of serialize_seen_signers().
 SeenSigners parse_seen_signers(std::string_view text);
@@ -71,10 +71,10 @@ class ManifestGuard {
   // `folder` is that of the server's hints, and exists. `address` names the server in messages.
   ManifestGuard(std::filesystem::path folder, std::string address, const ClientOptions& options);
 
-  // With ClientOptions::server_key: throws SignatureError for a manifest that is not signed, signed
-  // by another key, wrongly signed, older than the newest one seen of that key, or different from
-  // the one seen of its number. Without: throws SignatureError for one that is wrongly signed.
-  // status()->warning reports the other cases.
+  // Throws SignatureError for a manifest that is wrongly signed. With ClientOptions::server_key,
+  // also for one that is not signed, signed by another key, older than the newest one seen of that
+  // key, or different from the one seen of its number; otherwise status()->warning reports these
+  // cases.
   //
   // Stores what it accepts before it returns, and throws the errors of SeenSignersFile. Sends
   // nothing.

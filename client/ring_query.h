@@ -120,7 +120,7 @@ class QueryPreparation {
   std::optional<RingQueryMaker> ring_;  // where responses are packed
 };
 
-// The same for one pass.
+// Prepares queries in one pass.
 std::vector<PreparedQuery> prepare_queries_for(const Manifest& manifest, size_t count,
                                                unsigned thread_count, const RandomSource& random,
                                                const ProgressCallback& progress = {});

@@ -49,7 +49,7 @@ class Session {
   // each function is a call.
   Deadline& deadline() { return remote_.deadline(); }
 
-  // As of the last manifest that was accepted.
+  // The status belongs to the last manifest that was accepted.
   std::shared_ptr<const SignerStatus> signer() const { return guard_.status(); }
   ManifestGuard& guard() { return guard_; }
   const TransferStats& transfers() const { return remote_.transfers(); }

@@ -56,7 +56,7 @@ class SharedSession {
   // After the last call that ended.
   size_t prepared_count() const { return prepared_count_; }
 
-  // The same.
+  // Both belong to the last call that ended.
   SignerStatus signer() const;
   TransferStats transfers() const;
 
@@ -79,7 +79,7 @@ class SharedSession {
   class Turn {
    public:
     Turn(SharedSession& shared, const std::stop_token& stop);
-    // Of a session that was taken already, under the lock.
+    // Takes over a session that was taken already, under the lock.
     explicit Turn(SharedSession& shared) : shared_(shared), call_(shared.session_->deadline()) {}
     ~Turn();
     Turn(const Turn&) = delete;

@@ -82,7 +82,7 @@ class Transport {
   // Ends the connection, if one is kept. The next request opens another.
   virtual void close_connection() {}
 
-  // With every request.
+  // True if every request has an API key.
   virtual bool sends_api_key() const { return false; }
 
  protected:

@@ -43,8 +43,8 @@ uint64_t serving_bytes(const std::vector<std::string>& kernels, uint64_t rows, u
   return CheckVector::bytes_of(rows, columns, needs.bucket_count) + std::max(before, pipeline);
 }
 
-// The same with what CUDA itself takes. Throws ResourceError when there is no room for the packing
-// tables with all that.
+// Adds the memory that CUDA itself takes. Throws ResourceError when there is no room for the
+// packing tables with all that.
 uint64_t bytes_beside(const std::vector<std::string>& kernels, uint64_t rows, uint64_t columns,
                       const ServingNeeds& needs, uint64_t timed_bytes_min) {
   const uint64_t bytes =
@@ -199,7 +199,7 @@ class CudaEngine final : public Engine {
   const std::string name_;
   DeviceMatrix matrix_;
   Scanner scanner_;
-  // Of multiply(), as large as they ever had to be.
+  // multiply() uses these buffers. They are as large as they ever had to be.
   PinnedMemory<uint32_t> host_words_, host_products_;
   DeviceMemory<uint32_t> words_, products_;
   DeviceMemory<int8_t> limbs_;

@@ -82,9 +82,9 @@ class Report {
   // A line of JSON. batch: vectors that are multiplied at once, of the hint and of packs, too.
   void print_line(const char* measurement, const Shape& shape, const std::string& kernel,
                   size_t batch, const nlohmann::json& figures);
-  // Of a measurement.
+  // Adds the figure of a measurement.
   void add_figure(const std::string& name, double score, const std::string& text);
-  // Of those with the same name, the one with the highest score stays.
+  // Adds the figure, or replaces that of the same name if its score is lower.
   void keep_figure(const std::string& name, double score, const std::string& text);
 
   const std::string json_path_;

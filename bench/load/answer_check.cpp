@@ -43,7 +43,7 @@ std::vector<Value> values_of(const PooledRequest& request, const DatabaseDescrip
   return values;
 }
 
-// What is wrong with the value that was found for a key, or nothing.
+// Describes the fault of the value that was found for a key; nothing if it is right.
 std::optional<std::string> trouble_with(const KnownKey& known, const Value& found) {
   if (known.is_met_by(found)) return std::nullopt;
   const std::string expected = !known.is_there ? "not there"

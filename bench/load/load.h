@@ -119,7 +119,7 @@ class Load {
   std::future<void> failed_;
   std::once_flag has_failed_;
 
-  // Of the load's thread, once it has begun.
+  // The load's thread alone uses these members, once it has begun.
   boost::asio::io_context io_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};
   std::optional<Endpoint> endpoint_;
   Timer pool_came_{io_};

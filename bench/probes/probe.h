@@ -65,7 +65,7 @@ class Probe {
   void leave_out(const std::string& why);
   void end();
 
-  // Of all lines until now.
+  // True if all lines printed until now were right.
   bool all_right() const { return all_right_; }
 
  private:

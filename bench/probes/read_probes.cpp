@@ -111,7 +111,7 @@ void probe_tensor_copies(Probe& probe, uint64_t pitch) {
 }
 
 void probe_limb_reads(Probe& probe) {
-  // As long as a read of memory takes, whatever the size.
+  // Every size takes as long as one read of a block's memory.
   constexpr uint64_t kBytesOfBlock = uint64_t{64} << 20;
   constexpr LoadPlan kPlan{4, 4};
   const uint32_t blocks = kPlan.blocks_a_processor * probe.device().processor_count;

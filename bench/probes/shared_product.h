@@ -57,8 +57,8 @@ constexpr uint32_t sum_weight(const SumPlace& place, uint32_t columns) {
   return 2 * (place.row * columns + place.column) + 1;
 }
 
-// What a block has after one round: all of its sums, each times its weight, modulo 2^32. After n
-// rounds it has n times as much.
+// The hash of a block after one round: all of its sums, each times its weight, modulo 2^32. After n
+// rounds it is n times as much.
 uint32_t expected_hash(uint32_t columns);
 
 }  // namespace blindfuse::probes

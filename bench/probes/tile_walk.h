@@ -23,7 +23,7 @@ struct TileWalk {
   constexpr uint64_t bytes() const { return uint64_t{tile_count} * kTileBytes; }
 };
 
-// As many columns as there is room for, in whole tiles.
+// The walk has as many columns as there is room for, in whole tiles.
 constexpr TileWalk make_tile_walk(uint64_t pitch, uint64_t room) {
   const auto steps = static_cast<uint32_t>(pitch / kPieceBytes);
   return {pitch, steps, static_cast<uint32_t>(room / (pitch * kPieces)) * steps};
@@ -85,11 +85,11 @@ constexpr uint32_t first_tile(const TileWalk& walk, uint32_t block, uint32_t blo
   return static_cast<uint32_t>(uint64_t{walk.tile_count} * block / blocks);
 }
 
-// What lies in the memory that is read: word i is i times this, so that the sum of the first words
-// is known, and a word that is left out or read twice is not.
+// Word i of the memory that is read is i times this, so that the sum of the first words is known,
+// and the sum shows a word that is left out or read twice.
 inline constexpr uint32_t kWordFactor = 0x9e37'79b1;
 
-// Of this many words, modulo 2^32.
+// The sum of the first `count` words, modulo 2^32.
 constexpr uint32_t sum_of_words(uint64_t count) {
   const uint64_t half = count % 2 == 0 ? count / 2 * (count - 1) : (count - 1) / 2 * count;
   return kWordFactor * static_cast<uint32_t>(half);

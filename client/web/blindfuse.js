@@ -31,8 +31,8 @@ const defaults = {
   signal: null,
 };
 
-// What the numbers of the options may be. Hints lie in the browser's memory, outside of the module's; the module's own
-// ends at 2 GiB, and has to have room for one shard's hint, and for queries and responses, several times over.
+// The bounds of the options' numbers. Hints lie in the browser's memory, outside of the module's; the module's own ends
+// at 2 GiB, and has to have room for one shard's hint, and for queries and responses, several times over.
 const bounds = {prepareAhead: 1000, timeoutSeconds: 86_400, hintBytesMax: 3 * 1024 * MiB, transferBytesMax: 512 * MiB};
 const least = {timeoutSeconds: 1};
 

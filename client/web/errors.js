@@ -1,6 +1,6 @@
 // Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
 
-// What goes wrong, as a page sees it. `code` says which kind it is; the message is one line that names the cure.
+// The errors that a page sees. `code` says which kind it is; the message is one line that names the cure.
 
 export class BlindfuseError extends Error {
   constructor(code, message, details = {}) {
@@ -25,7 +25,7 @@ export class SignatureError extends ProtocolError {}
 export class ServerError extends BlindfuseError {}
 // A signal, or close(), ended it.
 export class CancelledError extends BlindfuseError {}
-// What was kept of the hints is damaged.
+// The cached hints are damaged.
 export class CacheError extends BlindfuseError {}
 // The browser failed: memory, a worker that does not start.
 export class ResourceError extends BlindfuseError {}

@@ -46,7 +46,7 @@ async function open() {
 
 const recordsOf = (address) => IDBKeyRange.bound([address, ''], [address, '\uffff']);
 
-// What is kept of one server's hints. Where nothing can be, everything works in memory, and `reason` says why.
+// The cached hints of one server. Where nothing can be stored, everything works in memory, and `reason` says why.
 export class HintStore {
   constructor(address, wanted) {
     this.address = address;

@@ -42,8 +42,7 @@ __device__ __forceinline__ uint4 load_once_16(const void* global) {
   return v;
 }
 
-// What the second-level cache is told with a load: that it may let go of these lines before any
-// others.
+// The policy tells the second-level cache, with a load, to evict these lines before any others.
 __device__ __forceinline__ uint64_t evict_first_policy() {
   uint64_t policy;
   asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));

@@ -41,8 +41,8 @@ __device__ __forceinline__ void init_barrier(uint64_t* barrier, uint32_t arrival
                    "r"(arrivals)
                    : "memory");
 }
-// What this thread initialized is seen by the accelerator and, after the next barrier of the block,
-// by all.
+// Makes barriers that this thread initialized visible to the accelerator and, after the next
+// barrier of the block, to all threads.
 __device__ __forceinline__ void publish_barriers() {
   BLINDFUSE_TENSOR("fence.mbarrier_init.release.cluster;" ::: "memory");
 }

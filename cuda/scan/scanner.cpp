@@ -14,7 +14,7 @@
 namespace blindfuse {
 namespace {
 
-// What an operator does where there is no room for what comes before a server answers.
+// Advice when device memory is short before serving.
 constexpr const char* kStartAdvice =
     "end other processes that have memory of the device (nvidia-smi lists them), lower "
     "--batch-max, or use --engine cpu";

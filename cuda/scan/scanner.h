@@ -53,7 +53,7 @@ class Scanner {
   // before them. Returns at once.
   void start_columns(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
                      ColumnRange columns, Products products, cudaStream_t stream);
-  // The same for all columns. The products of query q begin at products + q * C.
+  // Multiplies by all columns. The products of query q begin at products + q * C.
   void start(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
              uint32_t* products, cudaStream_t stream) {
     const uint64_t columns = matrix_.column_count();
@@ -84,7 +84,7 @@ class Scanner {
   void make_check_vector(const Canary& canary);
   ScanArgs args(const Limbs& limbs, uint32_t query_count, RowRange rows, ColumnRange columns,
                 Products products) const;
-  // Of all rows and columns.
+  // The arguments for all rows and columns.
   ScanArgs args(const Limbs& limbs, uint32_t query_count, uint32_t* products) const {
     const uint64_t columns = matrix_.column_count();
     return args(limbs, query_count, {0, matrix_.row_count()}, {0, columns}, {products, columns});

@@ -114,8 +114,8 @@ void start_walkers(const char* name, Kernel kernel, uint32_t threads, uint32_t s
                    uint32_t queries_in_tile, uint64_t steps, const Args& args, cudaStream_t stream,
                    const Maps&... maps) {
   const uint32_t query_tiles = blocks_for(args.query_count, queries_in_tile);
-  // As many blocks as run at the same time, so that those of different queries read the same part
-  // of the matrix together.
+  // There are as many blocks as run at the same time, so that those of different queries read the
+  // same part of the matrix together.
   const uint32_t running = std::min(blocks_at_once(kernel, threads, shared_bytes), walkers_max());
   const uint32_t walkers =
       static_cast<uint32_t>(std::clamp<uint64_t>(running / query_tiles, 1, steps));

@@ -8,7 +8,7 @@
 namespace blindfuse {
 namespace {
 
-// Of queries of this many rows, and of their products.
+// The bytes of the limbs of queries of this many rows, and of their products.
 uint64_t limb_bytes(uint64_t row_count, uint32_t query_count) {
   return limb_rows_for(query_count) * DeviceMatrix::pitch_of(row_count);
 }

@@ -35,7 +35,7 @@ struct InputChoices {
   CLI::Option* add_files_to(CLI::App& command);
   void add_to(CLI::App& command);
 
-  // With the kind of database that all else follows from.
+  // The options for this kind of database.
   InputOptions options(bool is_index) const;
   std::vector<std::unique_ptr<KeyValueSource>> open(bool is_index) const;
 };

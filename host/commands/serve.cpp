@@ -98,7 +98,7 @@ void check_descriptors(const ServeOptions& options) {
       limit, options.service.server.http.connections_max, wanted);
 }
 
-// The same for the database in a directory. Nothing when it cannot be read: the load says why.
+// The parts for the database in a directory. Nothing when it cannot be read: the load says why.
 std::vector<std::string> parts_for(const std::string& directory) {
   try {
     return parts_for(DatabaseDirectory(directory).read_manifest().manifest.layout.mode());
@@ -121,7 +121,7 @@ void run_serve(ServeOptions& options, const CLI::App& command) {
   give_large_blocks_back();
   configure_log(options.log_format, options.log_level);
   options.finish();
-  // What is wrong with the command line, and a port in use, is said before minutes of loading.
+  // A faulty command line and a port in use are reported before minutes of loading.
   http::ListeningSocket socket(http::parse_listen_address(options.listen));
   std::optional<http::ListeningSocket> admin_socket;
   if (!options.admin_listen.empty()) {

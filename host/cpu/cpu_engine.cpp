@@ -157,7 +157,7 @@ class CpuEngine final : public Engine {
   }
 
  private:
-  // What the threads share out among themselves.
+  // The threads share out one of these dimensions.
   enum class Cut { kRows, kColumns, kQueries };
 
   // Threads over rows each read one run of memory and cut their part of the queries, but have

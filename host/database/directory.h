@@ -33,7 +33,7 @@ namespace blindfuse {
 // Whether a file is there, whole and unaltered. Reads all of it.
 bool is_intact(const std::filesystem::path& path, uint64_t bytes, const Sha256Digest& content);
 
-// The same for a file in `folder`. A symbolic link does not count as the file.
+// The file is in `folder`. A symbolic link does not count as the file.
 bool is_intact(const OpenFolder& folder, const std::string& name, uint64_t bytes,
                const Sha256Digest& content);
 
@@ -105,7 +105,8 @@ class DatabaseDirectory {
   // The manifest's text. Throws InputError if the directory is not a database.
   std::string read_manifest_text() const;
 
-  // The same, parsed. Throws InputError, which names the file, if it is not a manifest.
+  // Reads and parses the manifest. Throws InputError, which names the file, if it is not a
+  // manifest.
   ParsedManifest read_manifest() const;
 
   // Throws the same with the directory and the version of the program.

@@ -114,7 +114,7 @@ std::vector<bool> share_matrices(LoadedDatabase& database, std::span<const Colum
   const Layout& layout = database.manifest.layout;
   const uint64_t width = layout.record_bytes();
   std::vector<bool> is_there(layout.shard_count);
-  // What is not read again has no products but those of the previous canary.
+  // A shard that is not read again has products only if the previous canary is the same.
   if (database.canary && (previous == nullptr || !previous->canary ||
                           previous->canary->words != database.canary->words)) {
     return is_there;
@@ -149,7 +149,7 @@ void reuse_parts(LoadedDatabase& database, EpochDownloads& downloads,
   }
 }
 
-// Of all together: what memory does not hold is known before anything is copied or read.
+// Checks the memory for all parts together, before anything is copied or read.
 void check_epoch_memory(const LoadedDatabase& database, std::span<const ColumnRange> shared,
                         const LoadedDatabase* previous) {
   const Layout& layout = database.manifest.layout;
@@ -159,7 +159,7 @@ void check_epoch_memory(const LoadedDatabase& database, std::span<const ColumnRa
   check_memory(previous == nullptr ? "the database" : "what is new in the epoch", matrix + parts);
 }
 
-// What is not there yet, each file in its turn.
+// Reads the files that are not in memory yet, one after another.
 class EpochFiles {
  public:
   EpochFiles(const DatabaseDirectory& directory, LoadedDatabase& database,
@@ -357,7 +357,7 @@ void CanaryProducts::multiply(std::span<const uint8_t> columns,
     for (size_t first = 0; first < rows; first += kBlock) {
       const size_t count = std::min(kBlock, rows - first);
       for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<int8_t>(column[first + i]);
-      // Of a block no sum leaves 31 bits and a sign: 2^8 products of at most 2^15 times 2^7.
+      // The sums of a block fit 32 bits with their sign: 2^8 products of at most 2^15 times 2^7.
       int32_t block_low = 0, block_high = 0;
       for (size_t i = 0; i < count; ++i) {
         block_low += int32_t{low_[first + i]} * int32_t{bytes[i]};

@@ -76,7 +76,7 @@ void append_packing_key(std::vector<uint8_t>& query, const RandomSource& random)
   }
 }
 
-// What a query brings for the second level: a short key, if there is one, and any numbers.
+// Appends a query's part for the second level: a short key, if there is one, and any numbers.
 void append_second_query(std::vector<uint8_t>& query, const SecondLevelSpec& spec,
                          const RandomSource& random) {
   if (spec.key_order > 0) append_packing_key(query, random);

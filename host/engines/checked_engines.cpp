@@ -14,7 +14,7 @@ namespace {
 using Check = SelfTestResult::Check;
 using Outcome = SelfTestResult::Outcome;
 
-// What the self-test checks: the kernels of the scan, and what is used in addition.
+// The self-test checks the kernels of the scan, and these parts in addition.
 const std::vector<std::string> kScans = {"dp4a", "mma", "wgmma", "wgmma-tma"};
 constexpr std::string_view kParts[] = {"packing", "tables"};
 

@@ -44,7 +44,7 @@ double least_seconds(const Work& work) {
   return std::max(least, 1e-9);
 }
 
-// What is left of a time after a part of it. Both are measured, so that it could come out negative.
+// The rest of a time after a part of it. Both are measured, so that it could come out negative.
 double rest_of(double whole, double part) { return std::max(whole - part, 1e-9); }
 
 // Linear congruential generator; values below the packing modulus.
@@ -86,7 +86,7 @@ void measure_scan(Lcg& numbers, CoreRates& rates) {
       static_cast<double>(kBatchRows * kColumns * kBatch) / batch;
 }
 
-// As many tables as let the kernels for batches be chosen that serve large databases.
+// This many tables select the kernels for batches that serve large databases.
 constexpr size_t kTables = 4;
 
 SharedPackingTable made_up_table(Lcg& numbers) {

@@ -26,7 +26,7 @@ namespace {
 
 using ring::kDimension;
 
-// The same numbers every time, so that what fails once can be looked into.
+// The numbers are the same every time, so that a failure can be repeated.
 class Numbers {
  public:
   uint64_t next() { return engine_(); }
@@ -41,8 +41,8 @@ class Numbers {
   std::mt19937_64 engine_{20'240'527};
 };
 
-// Of `count` sequences of words with this many bits: in how many, and in how many words, they
-// differ, and where first.
+// Compares `count` sequences of words with this many bits: says in how many, and in how many words,
+// they differ, and where first.
 std::string difference(std::span<const uint8_t> found, std::span<const uint8_t> expected,
                        size_t count, unsigned bits, const char* what) {
   if (found.size() != expected.size()) return std::string("no ") + what;
@@ -135,7 +135,7 @@ std::string check_scan(std::string_view kernel, int device, size_t count) {
   return check_scan_of(*maker, kRows, least, {32, 32}, queries, count);
 }
 
-// Of one query, whose products are checked as those of clients' queries are: throws where the check
+// Checks the products of one query as those of clients' queries are checked. Throws where the check
 // does not agree with them.
 std::string check_weighing(std::string_view kernel, int device) {
   constexpr WireBits kBits{32, 32};

@@ -136,7 +136,7 @@ class SelfTest {
       } else if (const auto outcome = outcome_of(word); outcome && begun) {
         is_starting = true;
         finish(*std::exchange(begun, std::nullopt), *outcome, text);
-        // What follows an error in the same process proves nothing of other kernels.
+        // After an error, results of the same process prove nothing of other kernels.
         if (*outcome != Outcome::kPassed) return;
       } else {
         take(word, text);
@@ -144,7 +144,7 @@ class SelfTest {
     }
   }
 
-  // What is said of the device, and at the end.
+  // Takes a line about the device, or the last line.
   void take(const std::string& word, const std::string& text) {
     if (word == "device") {
       result_.device = text;

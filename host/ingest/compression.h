@@ -13,7 +13,7 @@ inline constexpr size_t kCompressionMagicBytes = 6;
 // zstd, xz or zip file. The message has the command that decompresses it.
 void refuse_compressed(std::string_view name, std::string_view start);
 
-// The same, by the end of a file's name: .gz, .zst, .xz or .zip.
+// Goes by the end of a file's name: .gz, .zst, .xz or .zip.
 void refuse_compressed_name(std::string_view path);
 
 // Whether more bytes may show that it is a compressed file.

@@ -32,7 +32,7 @@ class MemberHandler : public nlohmann::json_sax<Json> {
  public:
   MemberHandler(Member* key, Member* value) : key_(key), value_(value) {}
 
-  // What is wrong with the line; empty when nothing is.
+  // The fault of the line; empty when there is none.
   const std::string& problem() const { return problem_; }
 
   bool key(string_t& name) override {

@@ -136,7 +136,7 @@ void Spool::finish() {
   }
 }
 
-// Of the entries in the buffer, drops those that another one stands for.
+// Drops those entries of the buffer that another one replaces.
 void Spool::sift(Partition& partition) {
   if (has_duplicate_) return;
   std::vector<char>& buffer = partition.buffer;

@@ -35,7 +35,8 @@ void check_file(const std::string& path) {
   if (!S_ISREG(status.st_mode)) fail_input(path, "not a file; expected an SQLite database");
 }
 
-// What a query, and the views and columns of a file that may come from elsewhere, may do.
+// Permits what a query needs, and denies the rest: views and columns of the file may come from
+// elsewhere.
 int authorize(void*, int action, const char* name, const char* function, const char*, const char*) {
   const auto is_one_of = [](const char* text, std::initializer_list<const char*> names) {
     return std::ranges::any_of(
@@ -67,7 +68,7 @@ std::string column_text(sqlite3_stmt* statement, int column) {
          quoted(sqlite3_column_name(statement, column)) + ")";
 }
 
-// As it is within a URI.
+// The path as it is written within a URI.
 std::string escaped(std::string_view path) {
   std::string escaped;
   for (const char c : path) {

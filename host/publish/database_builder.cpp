@@ -79,7 +79,8 @@ std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, const BuildO
       throw InputError(directory.manifest_file().string() + " is not that of a database: " +
                        error.what() + "; move it away, and choose a new or an empty directory");
     }
-    // With --fresh nothing of the old epoch is used but its id, so that it need not be whole.
+    // A build with --fresh uses nothing of the old epoch except its id, so that it need not be
+    // whole.
     if (!options.fresh) {
       throw InputError(directory.root().string() +
                        " holds a database that this program cannot read: " + error.what() +

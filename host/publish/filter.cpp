@@ -8,8 +8,8 @@
 namespace blindfuse {
 namespace {
 
-// What is left of the graph at one row: how many keys meet there, and the xor of their numbers,
-// which is the key itself once only one is left.
+// The rest of the graph at one row: how many keys meet there, and the xor of their numbers, which
+// is the key itself once only one is left.
 struct RowState {
   uint32_t key_count = 0;
   uint32_t keys_xor = 0;

@@ -179,7 +179,7 @@ void LockedDirectory::start_from(const Manifest& manifest, const EpochTable& tab
   published_ = epoch_entries(manifest, table);
 }
 
-// What the epoch on disk refers to, if that is the one we know or there is none. An epoch that we
+// The files of the epoch on disk, if that is the one we know or there is none. An epoch that we
 // could not read is not ours to delete, nor is one whose publishing failed after its manifest had
 // its place.
 std::optional<std::set<std::string>> LockedDirectory::current_entries() const {

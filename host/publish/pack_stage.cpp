@@ -42,7 +42,7 @@ class PackStage {
         polynomials_(seed),
         source_{directory, layout, shards, polynomials_} {}
 
-  // What of `previous` still holds; nothing for the packs that do not.
+  // The packs of `previous` that still hold; nothing for those that do not.
   std::vector<std::optional<PackEntry>> kept(const EpochTable& previous) {
     std::vector<std::optional<PackEntry>> kept(layout_.pack_count());
     if (previous.packs.empty()) return kept;

@@ -10,7 +10,7 @@
 namespace blindfuse {
 namespace {
 
-// What check_layout() would refuse, before any layout is made for the wrong set.
+// Refuses what check_layout() would refuse, before any layout is made for the wrong set.
 void check_batch_request(const PlanRequest& request) {
   if (!request.batch) return;
   const Mode mode =

@@ -43,8 +43,8 @@ struct Recommendation {
   std::vector<Alternative> alternatives;  // at most kAlternativesMax, none of the layout of `best`
   // The plans of every kind that the request leaves open, with large packing tables, too.
   std::vector<Plan> plans;
-  // With requests for several keys: the fewest keys for which one request has fewer bytes than as
-  // many look-ups of the best layout for one key. Nothing if even a full one has more.
+  // Where requests are for several keys: the fewest keys for which one request has fewer bytes than
+  // as many look-ups of the best layout for one key. Nothing if even a full one has more.
   std::optional<uint32_t> keys_that_pay;
 };
 

@@ -48,7 +48,7 @@ uint64_t request_bytes(const Layout& layout);
 // are the keys, or three for each key where requests are for several keys (Layout::record_count).
 uint64_t expected_fullest_shard(uint64_t record_count, uint32_t shard_count);
 
-// The same for the records of a request, in even shards for an index database.
+// Counts the records of a request, in even shards for an index database.
 uint64_t expected_fullest_shard(const PlanRequest& request, uint32_t shard_count);
 
 // The sensible numbers of shards, or the fixed one; fewest first. Throws InputError if the fixed

@@ -134,8 +134,8 @@ class FilterSeeds {
   ChaChaKey key_{};
 };
 
-// What a shard's matrix is made from, whatever the order of the input: entries are sorted by slot
-// hash.
+// The digest of the input of a shard's matrix, whatever the order of the input: entries are sorted
+// by slot hash.
 Sha256Digest input_digest(std::span<const SpoolEntry> entries) {
   constexpr size_t kHeaderBytes = 28;
   constexpr size_t kBytesAtOnce = 16 * 1024;  // a call of the hash costs as much as many bytes

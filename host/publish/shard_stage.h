@@ -40,7 +40,7 @@ using ColumnSink = std::function<void(std::span<const uint8_t> column)>;
 void make_keyword_matrix(const Layout& layout, const Filter& filter,
                          std::span<const SpoolEntry> entries, const ColumnSink& sink);
 
-// The same for an index database: row slot_hash of the matrix is the record of the entry.
+// Makes the matrix of an index database: row slot_hash is the record of the entry.
 void make_index_matrix(const Layout& layout, std::span<const SpoolEntry> entries,
                        const ColumnSink& sink);
 

@@ -172,7 +172,7 @@ class Service {
     notify_service_manager(reloading_state());
     blindfuse::reload(tls_.get(), "certificate and key");
     blindfuse::reload(api_keys_.get(), "API keys");
-    // As when the last one is taken back; or a file was cut off.
+    // The last key may have been taken back, or the file cut off.
     if (api_keys_ && api_keys_->count() == 0) {
       log_warning("the file of API keys has no keys: every request is refused");
     }
@@ -223,7 +223,7 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
           "a file system does not answer, or a new epoch is still loaded and checked; ending in "
           "the middle of it");
       ReadyFile::remove(options.ready_file);
-      // What the stuck thread uses cannot be taken away from it, and ends with it.
+      // The stuck thread uses objects that cannot be taken away from it, so it ends with them.
       std::_Exit(EXIT_SUCCESS);
     }
     service.reset();

@@ -45,7 +45,7 @@ Signals::Signals() : requests_(eventfd(0, EFD_CLOEXEC)), finished_(eventfd(0, EF
   std::signal(SIGHUP, SIG_IGN);
 }
 
-// What has come meanwhile was for what has ended, and would end the process now.
+// Pending signals were meant for the service that has ended, and would end the process now.
 Signals::~Signals() {
   sigset_t ours;
   sigemptyset(&ours);

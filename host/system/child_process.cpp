@@ -23,7 +23,7 @@ constexpr size_t kLineBytesMax = 4'096;
 // For a process that was killed.
 constexpr std::chrono::seconds kKillPatience{5};
 
-// What posix_spawn() is told of the child.
+// The arguments by which posix_spawn() sets up the child.
 class SpawnPlan {
  public:
   explicit SpawnPlan(int output) {

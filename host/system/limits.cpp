@@ -45,7 +45,7 @@ std::optional<uint64_t> number_in(std::string_view text) {
   return number;
 }
 
-// Of the file's first line. Nothing where it has none, or there is no such file.
+// The number in the file's first line. Nothing where it has none, or there is no such file.
 std::optional<uint64_t> number_of(const fs::path& file) {
   std::ifstream in(file);
   std::string line;
@@ -53,7 +53,7 @@ std::optional<uint64_t> number_of(const fs::path& file) {
   return number_in(line);
 }
 
-// Of a file with a name and a number in each line.
+// The sum of these values in a file with a name and a number in each line.
 uint64_t sum_of(const fs::path& file, const std::vector<std::string>& names) {
   std::ifstream in(file);
   uint64_t sum = 0;

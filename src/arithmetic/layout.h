@@ -112,8 +112,9 @@ struct Layout {
   uint32_t response_bits = 32;
   uint32_t hint_bits = 32;
   std::optional<SecondLevel> second;  // with packed responses only
-  // With packed responses of one level, and keys that are byte strings. The shards of bucket i are
-  // i S / B .. (i + 1) S / B - 1, and every key has a record in a shard of each of its buckets.
+  // Present only with packed responses of one level, and keys that are byte strings. The shards of
+  // bucket i are i S / B .. (i + 1) S / B - 1, and every key has a record in a shard of each of its
+  // buckets.
   std::optional<BatchCode> batch;
 
   uint32_t record_bytes() const { return record.record_bytes(); }                       // W
@@ -146,7 +147,7 @@ struct Layout {
   // Bytes of a response: the words of all columns, or the second level's masks and words.
   uint64_t response_bytes() const;
 
-  // Of the second level, which is there: its matrix of words, and the packs of a row.
+  // Sizes of the second level: its matrix of words, and the packs of a row. Require `second`.
   uint32_t second_row_count() const;     // ceil(S / g)
   uint32_t second_column_count() const;  // g W
   uint32_t second_pack_count() const;
@@ -167,7 +168,7 @@ struct Layout {
 
   FuseShape fuse() const { return {arity, segment_length, row_count}; }
   NoiseBudget noise() const;  // of the first level
-  // Of the probability that a look-up decodes wrongly, with all levels.
+  // log2 of the probability that a look-up decodes wrongly, over all levels.
   double log2_failure() const;
 
   // Whether the errors of a query, with their rounding, have enough values for the query's number

@@ -36,7 +36,7 @@ double rounding_variance(uint32_t bits);
 // switches, and what the digits leave out times the secret; a tenth more than that, for the worst
 // column.
 double packing_variance();
-// The same with that many switches, as the second level has where its key is short.
+// The variance after that many switches, as the second level has where its key is short.
 double packing_variance(uint32_t key_switches);
 
 // row_count R >= 1, dimension n, record_bytes W >= 1; the bit counts as in the manifest; packing:

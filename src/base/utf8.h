@@ -18,7 +18,7 @@ constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
                     [](char x, char y) { return lower_ascii(x) == lower_ascii(y); });
 }
 
-// What some editors put at the beginning of a text.
+// Some editors put this mark at the beginning of a text.
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // The length (1 to 4 bytes) of the well-formed sequence at the beginning of `text`. 0 if there is

@@ -16,8 +16,8 @@ struct Canary {
   // C odd words that no fault can depend on. The products of all queries are checked with them, too
   // (Engine::check_kernels). Empty: products are not checked.
   std::vector<uint32_t> weights;
-  // As clients send queries, and the responses as they are sent: two, so that what an earlier one
-  // has left somewhere is not right for the next one.
+  // Queries as clients send them, and their responses. There are two, so that memory left by an
+  // earlier one is not right for the next one.
   struct Exchange {
     std::vector<uint8_t> query;
     std::vector<uint8_t> response;

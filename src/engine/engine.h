@@ -162,7 +162,7 @@ class Engine {
   // then worthless.
   virtual void multiply_columns(QueryBatch queries, RowRange rows, ColumnRange columns,
                                 ProductBatch products) = 0;
-  // The same for all columns.
+  // Multiplies by all columns.
   void multiply(QueryBatch queries, RowRange rows, ProductBatch products) {
     multiply_columns(queries, rows, {0, column_count()}, products);
   }
@@ -193,9 +193,9 @@ class Engine {
   virtual std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits bits, size_t slot_count,
                                                                size_t batch_max) = 0;
 
-  // The same for responses that are packed under clients' secrets. tables: one for every 1024
-  // columns, and one for the remaining columns. A query is its bit sequence and, after it, a
-  // packing key (ring::kKeyBytes) that check_packing_key does not refuse.
+  // Packs responses under clients' secrets. tables: one for every 1024 columns, and one for the
+  // remaining columns. A query is its bit sequence and, after it, a packing key (ring::kKeyBytes)
+  // that check_packing_key does not refuse.
   //
   // With a second level, a query also has what SecondLevelSpec::query_bytes() counts, after its
   // packing key, and a response is the second level's: SecondLevelSpec::response_bytes(), from

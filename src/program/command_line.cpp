@@ -188,7 +188,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   return option == nullptr ? message + "; " + help_of(command) : wrong_value(*option, error);
 }
 
-// What stands for a value of this type in a sentence; empty for a text of any kind.
+// The words for a value of this type in a sentence; empty for a text of any kind.
 std::string wanted(const ValueType& type) {
   const std::string range = type.range.empty() ? "" : " from " + type.range;
   if (!type.choices.empty()) return joined(type.choices, " or ");

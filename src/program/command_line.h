@@ -18,7 +18,7 @@ namespace blindfuse {
 // InputError for a FILE that cannot be read, and CLI::Success for --help and --version.
 void parse_command_line(CLI::App& app, int argc, char** argv);
 
-// What is wrong with the values that an option was given, and the cure: "--threads 0: give a number
+// Names the fault of the values that an option was given, and the cure: "--threads 0: give a number
 // from 1 to 64". `error`: the parser's.
 std::string wrong_value(const CLI::Option& option, const CLI::ParseError& error);
 std::string empty_value(const std::string& name);
@@ -39,7 +39,7 @@ void add_removed_option(CLI::App& command, const std::string& name, const std::s
 // Units of a number, for Option::transform: "64M" is 64'000'000, and "64MiB" is 67'108'864. The
 // type of such an option is BYTES.
 CLI::Validator byte_units();
-// The same for k, M and G, of a number whose type is COUNT.
+// Takes k, M and G, of a number whose type is COUNT.
 CLI::Validator count_units();
 
 // Adds --config to this command: a file of options, one `name = value` a line, as on the command

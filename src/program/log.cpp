@@ -18,7 +18,7 @@ namespace {
 
 std::atomic<bool> as_json = false;
 
-// Of the event that this thread is logging: loggers format where they are called.
+// The members of the event that this thread is logging: loggers format where they are called.
 thread_local const nlohmann::ordered_json* members_now = nullptr;
 
 class JsonFormatter final : public spdlog::formatter {

@@ -37,8 +37,8 @@ void set_log_level(std::string_view level);
 // failure must not fail because of the log.
 void log_message(LogLevel level, std::string_view message) noexcept;
 
-// The same on a thread of its own, for which it waits at most that long: standard error may be a
-// pipe without a reader, and another thread may wait there with its lock.
+// Logs on a thread of its own, for which it waits at most that long: standard error may be a pipe
+// without a reader, and another thread may wait there with its lock.
 void log_within(std::chrono::milliseconds patience, LogLevel level, std::string message) noexcept;
 
 template <typename... Values>

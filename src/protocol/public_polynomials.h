@@ -32,7 +32,8 @@ class PublicPolynomials {
   // The masks of all digits: kKeyWords words, kDimension for each.
   std::vector<uint32_t> key_masks() const;
 
-  // The same for the short key of the second level, with nonces from 2^63 + 3 on.
+  // The mask of digit k of the second level's short key, made as above with nonces from 2^63 + 3
+  // on.
   void fill_short_key_mask(size_t k, MutablePolynomial values) const;
   std::vector<uint32_t> short_key_masks() const;
   // a2_j, the mask of the second level's rows 2048 j .. 2048 j + 2047: as a key's mask, with nonce

@@ -109,7 +109,7 @@ void fail_to_read(const char* what, const std::filesystem::path& path) {
 }
 
 FileDescriptor open_for_reading(const std::filesystem::path& path) {
-  // Without waiting for another program to open the other end of a pipe.
+  // O_NONBLOCK: do not wait for another program to open the other end of a pipe.
   FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) fail_to_read("open", path);
   return file;

@@ -66,7 +66,7 @@ void read_exactly(const FileDescriptor& file, uint64_t offset, std::span<uint8_t
 std::string read_file(const std::filesystem::path& path, uint64_t bytes_max);
 std::vector<uint8_t> read_file_bytes(const std::filesystem::path& path, uint64_t bytes_max);
 
-// The same for text that people edit: without a UTF-8 byte order mark at its beginning.
+// Reads text that people edit, and drops a UTF-8 byte order mark at its beginning.
 std::string read_text_file(const std::filesystem::path& path, uint64_t bytes_max);
 
 // Writes a file from its beginning, buffered: small pieces cost no system call each. ResourceError.

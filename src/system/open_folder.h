@@ -29,7 +29,7 @@ struct EntryStatus {
   FileIdentity identity;
 };
 
-// Of an open file. ResourceError; `path` is for the message.
+// The identity of an open file. ResourceError; `path` is for the message.
 FileIdentity identity_of(const FileDescriptor& file, const std::filesystem::path& path);
 
 class OpenFolder {
@@ -42,7 +42,7 @@ class OpenFolder {
   // A text that differs for any two folders of a machine, also for a folder and its copy.
   std::string identity() const;
 
-  // Of an entry; nothing when there is none. InputError when that cannot be seen.
+  // The status of an entry; nothing when there is none. InputError when that cannot be seen.
   std::optional<EntryStatus> status(const std::string& name) const;
 
   // The names of all entries, sorted. InputError.
@@ -51,7 +51,7 @@ class OpenFolder {
   // A folder in this one, nothing when there is no entry of that name. InputError when it is not a
   // folder; a link to one is none.
   std::optional<OpenFolder> find_folder(const std::string& name) const;
-  // The same, made if it is missing. InputError.
+  // Opens a folder in this one, and makes it if it is missing. InputError.
   OpenFolder make_folder(const std::string& name) const;
 
   // A new file, open for reading and writing, with the permissions that the umask leaves.
@@ -62,7 +62,7 @@ class OpenFolder {
 
   // Gives a file another name; false when that is taken, by whatever it is. ResourceError.
   bool rename_if_free(const std::string& from, const std::string& to) const;
-  // The same, and replaces what has the name. ResourceError.
+  // Replaces what has the name. ResourceError.
   void rename_over(const std::string& from, const std::string& to) const;
 
   // False when the entry is still there afterwards.

@@ -10,8 +10,8 @@
 
 namespace blindfuse {
 
-// What std::thread threw, as a ResourceError that names the limits and the cure. `what` could not
-// be started: "a thread", "8 threads".
+// Throws ResourceError for an error of std::thread, and names the limits and the cure. `what` could
+// not be started: "a thread", "8 threads".
 [[noreturn]] void fail_starting(const std::string& what, const std::system_error& error);
 
 // A thread that runs `work`. Throws as fail_starting() does.

@@ -13,8 +13,8 @@
 
 namespace blindfuse::python {
 
-// As PyEval_RestoreThread(), but a thread that is not to have the lock any more, as the interpreter
-// ends, stays here.
+// Does what PyEval_RestoreThread() does, except that a thread that must not get the lock any more,
+// because the interpreter ends, stays here.
 void take_lock(PyThreadState* state);
 
 // Python's lock is not this thread's while it exists.

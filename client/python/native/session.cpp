@@ -36,7 +36,7 @@ bool is_main_thread() {
 }  // namespace
 
 void Stop::request() {
-  // What a request wakes may wait for the lock.
+  // A request may wake a thread that waits for the lock.
   const WithoutLock unlocked;
   source_.request_stop();
 }

@@ -69,7 +69,7 @@ using std::chrono::steady_clock;
 // Messages to a page cost it time.
 constexpr std::chrono::milliseconds kProgressInterval{50};
 
-// What is answered when there is no memory left to say more.
+// The answer when there is no memory left to say more.
 constexpr std::string_view kNoMemory =
     R"({"error":{"code":"machine","message":"the browser gives no more memory; close other pages"}})";
 
@@ -133,7 +133,7 @@ class Core {
     throw std::logic_error("no such request: " + op);
   }
 
-  // As of the last manifest that could be read.
+  // Describes the last manifest that could be read.
   json info() {
     if (!session_) return nullptr;
     if (!last_.manifest.empty()) {
@@ -157,7 +157,7 @@ class Core {
             {"warning", in_our_words(status->warning)}};
   }
 
-  // What was not taken is nothing to tell of.
+  // A manifest that was refused is not reported.
   void forget_manifest() { last_.manifest.clear(); }
 
   size_t prepared_count() const { return session_ ? session_->prepared_count() : 0; }

@@ -1,5 +1,6 @@
-// What the client library asks of the operating system, where the browser is that: randomness and
-// process tokens (in place of src/system/random.cpp and process_token.cpp), sleep, and disks.
+// The parts of the operating system that the client library uses, implemented by the browser:
+// randomness and process tokens (in place of src/system/random.cpp and process_token.cpp), sleep,
+// and disks.
 #include <emscripten/emscripten.h>
 
 #include <algorithm>

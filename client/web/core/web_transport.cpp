@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kPieceBytes = uint64_t{2} << 20;
 
-// Of "bytes 0-99/1234".
+// Returns 1234 for "bytes 0-99/1234".
 std::optional<uint64_t> total_in(std::string_view content_range) {
   const size_t slash = content_range.rfind('/');
   if (slash == std::string_view::npos) return std::nullopt;

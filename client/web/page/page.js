@@ -19,7 +19,7 @@ const button = byId('look-up');
 const status = byId('status');
 const answer = byId('answer');
 
-// What secrecy rests on, by the database's mode.
+// Secrecy rests on these assumptions, by the database's mode.
 const assumptions = {
   hint: byId('assumption').textContent,
   packed: 'This rests on Learning With Errors over rings, a close relative of the problem that standard post-quantum ' +

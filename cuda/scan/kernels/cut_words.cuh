@@ -44,7 +44,7 @@ namespace {
       if (r >= from.row_count) return 0u;
       const uint64_t bit = r * from.bits;
       const uint32_t low = sequence[bit / 32], high = sequence[bit / 32 + 1];
-      // What lies above the number is shifted out.
+      // The shift drops the bits above the number.
       const uint32_t word = __funnelshift_r(low, high, static_cast<uint32_t>(bit % 32))
                             << (32 - from.bits);
       const uint4& four = weights[i / 4];

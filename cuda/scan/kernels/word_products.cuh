@@ -67,7 +67,7 @@ struct WordProducts {
     }
   }
 
-  // Of kLimbRows / 4 queries.
+  // Adds the sums of kLimbRows / 4 queries.
   template <int kLimbRows>
   static __device__ __forceinline__ void add_wgmma(const int32_t (&sums)[kLimbRows / 2],
                                                    const ScanArgs& args, uint32_t first_column,

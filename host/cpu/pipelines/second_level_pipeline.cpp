@@ -73,8 +73,8 @@ class SecondLevelPipeline final : public AnswerPipeline {
     const uint64_t found_bytes = bit_sequence_bytes(word_count_, spec_.word_bits);
     const uint64_t bytes = spec_.response_bytes();
     responses_.resize(oldest.count * bytes);
-    // As many queries at a time as there are threads, which share the steps that can be shared: a
-    // query alone has all threads for these.
+    // A group of as many queries as there are threads is answered at a time. Its threads share the
+    // steps that can be shared: a query alone has all threads for these.
     for (size_t first = 0; first < oldest.count; first += works_.size()) {
       const size_t count = std::min(works_.size(), oldest.count - first);
       for (size_t i = 0; i < count; ++i) {
@@ -94,7 +94,7 @@ class SecondLevelPipeline final : public AnswerPipeline {
     size_t first;
     size_t count;
   };
-  // Of a query in progress.
+  // The state of a query in progress.
   struct QueryWork {
     QueryWork(const SecondLevelPacker& packer, uint64_t entry_count)
         : memory(map_memory("entries of a second level", entry_count * sizeof(int32_t))),

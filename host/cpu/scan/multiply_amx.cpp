@@ -28,7 +28,7 @@ constexpr size_t kQueriesAtOnce = 64;
 constexpr size_t kFewQueries = 2;
 constexpr size_t kNarrowQueries = 8;
 
-// What is made of the operands, in the order in which tiles are loaded.
+// The scratch memory holds the operands in the order in which tiles are loaded.
 constexpr size_t kQueriesBytes = kQueriesAtOnce / kTileQueries * kBlockGroups * kTileBytes;
 constexpr size_t kStripBytes = kBlockGroups * kStripGroupBytes;
 constexpr size_t kScratchBytes = kQueriesBytes + kStripBytes;
@@ -84,7 +84,7 @@ struct Strip {
                    args.first_group * strides[i] + (first + i - tile) * kGroupRows;
     }
   }
-  // Of what comes after the last strip; its layout is the same, except for its last columns.
+  // The strip that comes after the last one. Its layout is the same, except for its last columns.
   explicit Strip(const MultiplyArgs& args) : width(at_most(args.column_count, kStripColumns)) {
     for (size_t i = 0; i < width; ++i) {
       strides[i] = kTileColumns * kGroupRows;
@@ -210,7 +210,8 @@ void multiply_many(const MultiplyArgs& args) {
   _tile_release();
 }
 
-// As kMultiplyAvx512Vnni cuts them: the first bytes of 64 words, then the second, and so on.
+// Queries are cut as by kMultiplyAvx512Vnni: the first bytes of 64 words, then the second, and so
+// on.
 void multiply_as_vnni(const MultiplyArgs& args) {
   MultiplyArgs few = args;
   few.queries = args.scratch;

@@ -69,7 +69,7 @@ Awaitable<void> Connection::serve() {
   try {
     for (bool more = true; more;) {
       more = co_await serve_request();
-      // What it held has gone by now.
+      // The memory of the response is free by now.
       place_->release_response();
       place_->enter(Connections::Stage::kBusy);
       if (more && request_count_ % kRequestsAtOnce == 0) co_await waiter_->yield();
@@ -173,7 +173,8 @@ Awaitable<std::span<char>> Connection::read_body(uint64_t bytes_max, uint64_t al
       status = input_.receive(*channel_);
     }
     if (body.byte_count() != before) progress = Clock::now();
-    // As of responses: slower on the whole than it may be, or ahead, and at a standstill.
+    // The limits are those of responses: an average rate, and a longest standstill for a client
+    // that is ahead of it.
     const auto deadline = std::min(begun + timeouts.body + time_for(body.byte_count()),
                                    progress + timeouts.standstill);
     if (status == Channel::Status::kClosed) throw Error(400, "the body is cut off");
@@ -372,7 +373,7 @@ bool Connection::has_unread_bytes() const {
   return recv(channel_->fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-// Of poll(), which has errors in any case.
+// poll() reports errors in any case.
 bool Connection::has_events(short events) const {
   pollfd state{.fd = channel_->fd(), .events = events, .revents = 0};
   return poll(&state, 1, 0) > 0;

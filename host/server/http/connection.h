@@ -97,7 +97,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Serves the client until the connection ends. Once.
   static void spawn(std::shared_ptr<Connection> connection);
 
-  // What a service asks and awaits during Handler::answer(), in this order.
+  // A service calls and awaits these functions during Handler::answer(), in this order.
 
   const std::string& peer() const { return peer_; }  // the client's address
   const RequestHead& head() const { return *head_; }
@@ -157,7 +157,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   unsigned request_count_ = 0;
   bool unread_ = false;  // a part of a body may still be coming
 
-  // Of the request that is being answered.
+  // The state of the request that is being answered.
   std::optional<RequestHead> head_;
   std::optional<BodyReader> body_;
   uint64_t body_bytes_ = 0;  // once the body has been released

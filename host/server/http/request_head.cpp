@@ -24,7 +24,7 @@ constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 constexpr std::array<std::string_view, 9> kMethods = {"GET",   "HEAD",    "POST",  "PUT",  "DELETE",
                                                       "PATCH", "OPTIONS", "TRACE", "QUERY"};
-// Of two of these, one program would take the first and another the second.
+// If one of these came twice, one program would take the first and another the second.
 constexpr std::array<std::string_view, 9> kSingleHeaders = {
     "Host",         "Content-Length",   "Transfer-Encoding", "Expect", "Range",
     "Content-Type", "Content-Encoding", "Authorization",     "Origin"};
@@ -64,7 +64,7 @@ void check_sizes(std::string_view bytes, size_t size, bool whole) {
   }
 }
 
-// Of a whole head.
+// Checks the lines of a whole head.
 void check_lines(std::string_view head) {
   size_t count = 0;
   for (size_t at = head.find(kLineEnd) + 2; at + 2 < head.size(); ++count) {
@@ -106,7 +106,7 @@ void check_lines(std::string_view head) {
 
 bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
 
-// What is not percent-encoding stays as it is: no route has it.
+// Invalid percent-encoding stays as it is: no route has it.
 std::string undo_percent_encoding(std::string_view encoded) {
   std::string text;
   for (size_t i = 0; i < encoded.size(); ++i) {

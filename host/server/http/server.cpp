@@ -99,7 +99,7 @@ class Server::Loop {
   }
 
  private:
-  // What one handler throws does not end the others.
+  // An exception of one handler does not end the others.
   void run() {
     for (;;) {
       try {

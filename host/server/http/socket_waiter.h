@@ -47,7 +47,7 @@ class SocketWaiter : public std::enable_shared_from_this<SocketWaiter> {
   // No wait waits from now on.
   void end();
   bool has_ended() const { return ended_; }
-  // The same, and the socket is not used any more. Further calls, on any thread, do nothing.
+  // Ends waits, and gives up the socket. Further calls, on any thread, do nothing.
   void close();
 
  private:

@@ -169,7 +169,7 @@ void log_access(const RequestRecord& record, std::string_view route,
       {"route", route},
       {"status", response.status},
       {"received_bytes", record.received_bytes},
-      // Of the response's body, if the client takes all of it.
+      // The bytes of the response's body, if the client takes all of it.
       {"sent_bytes", record.method == "HEAD" ? 0 : response.body_bytes()},
       {"ms", std::round(time.count() * 1e4) / 10},
       {"client", record.peer},

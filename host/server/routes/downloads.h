@@ -35,7 +35,7 @@ using PartSelection = std::vector<HintParts>;
 PartSelection parse_part_selection(std::string_view text, uint32_t part_count,
                                    const std::string& what);
 
-// The same selection as text; equal selections have equal texts.
+// Returns equal texts for equal selections.
 std::string format_part_selection(const PartSelection& selection);
 
 // Such parts, one after another, sent directly from memory.

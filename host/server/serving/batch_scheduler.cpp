@@ -121,7 +121,7 @@ void BatchScheduler::require_room(size_t count, std::string_view client) const {
   if (stopping_) throw SchedulerStopped("this server takes no more queries");
   const auto known = clients_.find(client);
   if (known != clients_.end()) require_quota(count, known->second);
-  // What batches pass over, because its client has gone, keeps its slots as long as they
+  // A query that batches pass over, because its client has gone, keeps its slots as long as they
   // do: there may be more of these than there are slots besides those of the queue.
   const size_t waiting = claimed_ - running_;
   if (waiting + count > limits_.queue_max || claimed_ + count > slots_.size()) {
@@ -251,7 +251,7 @@ bool BatchScheduler::await_work(std::unique_lock<std::mutex>& lock) {
   return true;
 }
 
-// Of all sizes, so that each kernel has its turn.
+// Checks batches of all sizes, so that each kernel has its turn.
 void BatchScheduler::check_first() {
   const size_t first = slots_.size() + 1;
   for (size_t i = 0; i <= limits_.batch_max; ++i) {

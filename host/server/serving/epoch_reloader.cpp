@@ -39,7 +39,7 @@ EpochReloader::EpochReloader(ServedEpochs& epochs, ServerMetrics& metrics,
       loader_(std::move(loader)),
       options_(std::move(options)),
       seen_(manifest_identity()),
-      // What was built while the first epoch was loaded is found by a first look.
+      // A first look finds an epoch that was built while the first one was loaded.
       requested_(true),
       watcher_([this] { watch(); }) {}
 
@@ -163,7 +163,8 @@ void EpochReloader::take_signature(const ServingEpoch& current) {
 }
 
 void EpochReloader::load() {
-  // What the machine lacked may be there later; a bad epoch stays one.
+  // A load that failed because the machine lacked something may succeed later; a bad epoch stays
+  // bad.
   constexpr std::chrono::seconds kRetryAfter{30};
   retry_at_ = std::chrono::steady_clock::time_point::max();
   const auto current = epochs_.current();

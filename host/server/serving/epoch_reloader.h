@@ -56,8 +56,8 @@ class EpochReloader {
   void wait_until_idle();
   // Aborts a load that is under way at its next step, and begins no other. Returns at once.
   void tell_to_stop();
-  // The same, and waits for its end. Returns false if it has not ended after that long: a file of
-  // the database cannot be read, and everything given by reference stays in use.
+  // Tells the reloader to stop, and waits for its end. Returns false if it has not ended after that
+  // long: a file of the database cannot be read, and everything given by reference stays in use.
   bool stop(std::chrono::milliseconds patience);
 
  private:

@@ -19,7 +19,7 @@ constexpr uint32_t switch_to_q(uint32_t x, unsigned bits = 32) {
 constexpr uint32_t switch_from_q(uint32_t x, unsigned bits) {
   constexpr uint64_t kMissing = (uint64_t{1} << 32) - kPackingModulus;
   const uint64_t scaled = (static_cast<uint64_t>(x) << bits) + kPackingModulus / 2;
-  // With 2^32 = Q + kMissing, h 2^32 + l is h Q and h * kMissing + l. The second time, this rest is
+  // 2^32 is Q + kMissing, so h 2^32 + l is h Q and h * kMissing + l. The second time, this rest is
   // below 2 Q, and holds Q where the rest and kMissing come to 2^32.
   const uint64_t upper = scaled >> 32;
   const uint64_t more = upper * kMissing + static_cast<uint32_t>(scaled);
