@@ -53,7 +53,7 @@ class BatchPlan {
   uint32_t first_of(uint32_t key) const { return first_of_[key]; }
   // The request that asks for a key, or request_count() if none does.
   size_t request_of(uint32_t key) const { return request_of_[first_of_[key]]; }
-  // How many of the n keys a request asks for.
+  // The number of the n keys for which a request asks.
   uint32_t asked_in(size_t request) const { return asked_in_[request]; }
 
  private:

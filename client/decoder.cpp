@@ -97,7 +97,8 @@ std::vector<uint8_t> decode_by_masks(const RingDecoder& decoder, const Layout& l
   const uint64_t begin = uint64_t{shard} * words.size();  // among all columns, as below
   const uint64_t end = begin + words.size();
   const HintParts parts = layout.hint_parts_of(shard);
-  // Also those that hold nothing of the record: the time says nothing of the shard.
+  // The loop includes packs that hold nothing of the record, so that its time says nothing of the
+  // shard.
   for (uint64_t pack = parts.first; pack <= parts.last; ++pack) {
     const uint64_t first = pack * kPackColumns;
     const uint64_t from = std::clamp(first, begin, end);
@@ -119,7 +120,7 @@ std::vector<uint8_t> decode_by_masks(const RingDecoder& decoder, const Layout& l
   return record;
 }
 
-// Where the words of a response with two levels begin, after its masks.
+// The bytes of the masks of a response with two levels, after which its words begin.
 uint64_t second_masks_bytes(const Layout& layout) {
   return layout.second_pack_count() * bit_sequence_bytes(kDimension, layout.second->mask_bits);
 }

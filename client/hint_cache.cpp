@@ -86,7 +86,7 @@ std::optional<DatabaseDescription> HintCache::described() const {
         read_file_bytes(folder_ / kTableName, epoch_table_bytes(layout));
     return DatabaseDescription(manifest, table);
   } catch (const std::runtime_error&) {
-    // Nothing there yet, or something that cannot be read or is not ours: the next sync writes it.
+    // There is nothing yet, or it cannot be read or is not ours: the next sync writes it.
     return std::nullopt;
   }
 }
@@ -158,7 +158,7 @@ std::vector<uint8_t> HintCache::table_for(RemoteDatabase& remote, const ParsedMa
     std::vector<uint8_t> table = read_file_bytes(folder_ / kTableName, bytes);
     if (sha256(table) == wanted.manifest.table) return table;
   } catch (const std::runtime_error&) {
-    // No table yet, or none that can be read.
+    // There is no table yet, or none that can be read.
   }
   std::vector<uint8_t> table = remote.fetch_table(wanted.epoch, bytes);
   if (sha256(table) != wanted.manifest.table) {

@@ -88,7 +88,7 @@ class StageProgress {
   }
   void clear() { shown_.reset(); }
 
-  // Once for each text.
+  // Prints each warning once.
   void warn(const std::string& text) {
     if (text == warned_) return;
     warned_ = text;
@@ -140,7 +140,7 @@ std::string shown(int stream, const std::string& text) {
   return isatty(stream) != 0 ? printable(text, std::string_view::npos) : text;
 }
 
-// Nothing of an absent key is written to it, so that no write fails either.
+// An absent key writes nothing, so that no failed write shows that the reader has gone.
 void check_output_is_read() {
   pollfd output{STDOUT_FILENO, 0, 0};
   if (poll(&output, 1, 0) > 0 && (output.revents & (POLLERR | POLLHUP)) != 0) {
@@ -259,7 +259,7 @@ void run_get(Settings& settings) {
     if (isatty(STDIN_FILENO) != 0) {
       std::fputs("keys from standard input, one a line; end with Ctrl-D\n", stderr);
     }
-    // Four thirds and padding for base64, twice for hex.
+    // A key takes four thirds and padding as base64, and twice its length as hex.
     LineInput input(STDIN_FILENO, 2 * kKeyBytesMax + 4);
     const bool streams = settings.stream || isatty(STDIN_FILENO) != 0;
     const size_t count = streams ? getter.keys_of_a_request() : getter.keys_at_once();

@@ -32,7 +32,7 @@ struct Helpers {
   std::vector<std::thread> threads = {};
 };
 
-// One pass over the panels of A: this thread and its helpers each take the next panel that no
+// Makes one pass over the panels of A: this thread and its helpers each take the next panel that no
 // thread has. `words`: where each product begins.
 void add_products(const PublicMatrix& a, uint64_t panel_count,
                   std::span<const SecretFactor> factors, std::span<uint32_t* const> words,

@@ -64,7 +64,7 @@ class SharedSession {
   size_t waiting_count() const;
 
  private:
-  // One call of look_up(), and what came of it.
+  // A call of look_up(), and its result.
   struct Asked {
     KeyCopies keys;
     KeyForm form;

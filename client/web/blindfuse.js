@@ -116,7 +116,7 @@ function valuesOf({values, costs}) {
     + ' as others took the places in the requests: ask for them with the keys of your next call; lookUpMany() says which they are');
 }
 
-// One worker, and what it was asked.
+// A worker, and the calls that wait for its replies.
 class Connection {
   constructor(hear) {
     this.pending = new Map();
@@ -172,7 +172,7 @@ class Connection {
     });
   }
 
-  // For good: everything that waits, and everything later, fails with `error`. What it had prepared is gone.
+  // Ends it for good: all calls that wait, and all later ones, fail with `error`. Prepared queries are lost.
   end(error) {
     if (this.failure) return;
     this.failure = error;
@@ -316,7 +316,7 @@ class Client {
     const connection = new Connection((news) => this.#hear(news));
     this.#connection = connection;
     this.#connected = connection.request({op: 'connect', url: this.#url, ...options});
-    // Whoever asks next tries again.
+    // The next call tries again.
     this.#connected.catch((error) => connection.end(error));
   }
 

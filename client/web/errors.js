@@ -15,7 +15,8 @@ export class BlindfuseError extends Error {
 
 // A URL, an option, or a key is not what it should be.
 export class InputError extends BlindfuseError {}
-// No server answered, the connection broke, the call took too long, or the client's own files do not load.
+// There was no answer from a server, the connection broke, the call took too long, or the client's own files do not
+// load.
 export class ConnectionError extends BlindfuseError {}
 // The answer did not come from a blindfuse server, or from a newer one, or from one that breaks the protocol.
 export class ProtocolError extends BlindfuseError {}
@@ -47,7 +48,7 @@ const classes = {
   'not-asked': NotAskedError,
 };
 
-// From {code, message, status?, retryAfterS?}, which is what crosses from the worker.
+// Makes an error from {code, message, status?, retryAfterS?}, which is what crosses from the worker.
 export function errorOf(report) {
   return new (classes[report.code] ?? ResourceError)(report.code, report.message, report);
 }

@@ -12,7 +12,7 @@ const storeName = 'files';
 
 export const isSigners = (path) => path.endsWith('/signers.json');
 
-// Why hints cannot be kept, in words for a person.
+// The reason why hints cannot be kept, in words for a person.
 function reasonOf(error) {
   if (error?.name === 'QuotaExceededError') return 'the browser has no room left for them: free some, or allow more';
   return `the browser keeps nothing for this page (${error?.name ?? error}): leave private browsing, or allow site data`;
@@ -68,7 +68,7 @@ export class HintStore {
           const store = database.transaction(storeName).objectStore(storeName);
           const keys = await settled(store.getAllKeys(recordsOf(this.address)));
           for (const key of keys) {
-            // One at a time: all at once would be in memory twice.
+            // Hints are read one at a time: all at once would be in memory twice.
             const bytes = await settled(
               database.transaction(storeName).objectStore(storeName).get(key));
             if (!(bytes instanceof Uint8Array)) continue;

@@ -84,7 +84,7 @@ export class Preparer {
     }
   }
 
-  // Others take the places of those that broke, but of one that never worked.
+  // Replaces helpers that broke, except those that never worked.
   dropBrokenHelpers() {
     const broken = this.helpers.filter((helper) => helper.isBroken);
     this.helpersMax -= broken.filter((helper) => !helper.hasWorked).length;

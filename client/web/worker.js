@@ -274,7 +274,7 @@ async function work() {
   if (hasAnswered && !isDead) setTimeout(prepareAhead, 0);
 }
 
-// One query a turn, so that whoever asks meanwhile waits for one at most.
+// Prepares one query a turn, so that a call that comes meanwhile waits for one at most.
 async function prepareAhead() {
   if (isWorking || isDead || waiting.length > 0 || prepared >= wantedAhead) return;
   isWorking = true;

@@ -14,8 +14,8 @@ bool is_device_lost();
 [[noreturn]] void lose_device(const std::string& why);
 // Throws DeviceLostError with the text of the first call of lose_device(), if there was one.
 void require_device();
-// Where the device turned out to work, or nothing is held of it; and for tests, whose devices come
-// back.
+// Called when the device turned out to work, or nothing is held of it; and by tests, whose devices
+// come back.
 void forget_lost_device();
 
 }  // namespace blindfuse

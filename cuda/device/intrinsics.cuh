@@ -68,7 +68,8 @@ __device__ __forceinline__ void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// Four of these with the same a. The emulator does them together, which takes it half the time.
+// Computes four of these with the same a. The emulator does them together, which takes it half the
+// time.
 __device__ __forceinline__ void mma_s8_s8_four(int32_t (*sums)[4], const uint32_t (&a)[4],
                                                const uint32_t (&b)[4][2]) {
 #pragma unroll

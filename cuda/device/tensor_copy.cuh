@@ -96,9 +96,9 @@ __device__ __forceinline__ void copy_box(void* to, const TensorMap* map, uint32_
       : "memory");
 }
 
-// From now on each thread of this warpgroup has this many registers, fewer or more than before. All
-// of its warps call it. The kernel has __launch_bounds__; what is given up can be taken by another
-// warpgroup, which waits for it.
+// Gives each thread of this warpgroup this many registers from now on, fewer or more than before.
+// All of its warps call it. The kernel has __launch_bounds__. Registers that one warpgroup gives up
+// can be taken by another, which waits for them.
 template <uint32_t kCount>
 __device__ __forceinline__ void give_up_registers() {
   static_assert(kCount >= 24 && kCount <= 256 && kCount % 8 == 0);

@@ -6,8 +6,9 @@
 
 namespace blindfuse {
 
-// How a box lies in shared memory: its rows of box[0] bytes one after another (kNone), or with the
-// 16-byte chunks of each row of 128 bytes exclusive-or-ed with the row's number modulo 8 (k128).
+// The order of a box in shared memory: its rows of box[0] bytes one after another (kNone), or with
+// the 16-byte chunks of each row of 128 bytes exclusive-or-ed with the row's number modulo 8
+// (k128).
 enum class BoxSwizzle { kNone, k128 };
 
 // A tensor of bytes in two dimensions: along a column, and from column to column.

@@ -94,7 +94,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     Scanner::Kernel kernel;
   };
 
-  // From the lane's queries to responses in the host's memory.
+  // Computes responses in the host's memory from the lane's queries.
   void start(size_t number, Scanner::Choice choice, uint32_t queries) {
     BatchLane& lane = lanes_[number];
     const cudaStream_t stream = lane.stream.get();

@@ -46,7 +46,7 @@ class DeviceMatrix {
   // kernels read the matrix.
   void check() const;
 
-  // For people: "matrix of 1300 rows and 150 columns".
+  // The text is for people: "matrix of 1300 rows and 150 columns".
   std::string shape() const;
 
  private:

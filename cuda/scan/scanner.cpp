@@ -22,7 +22,7 @@ constexpr const char* kStartAdvice =
 // Two points of a stream, and the time between them.
 class Timer {
  public:
-  // By way of the default one, so that what is thrown here destroys what there is.
+  // Delegates to the default constructor, so that an exception here destroys the events that exist.
   explicit Timer(cudaStream_t stream) : Timer() {
     stream_ = stream;
     BLINDFUSE_CUDA(cudaEventCreate(&begin_));
@@ -233,7 +233,7 @@ void Scanner::calibrate() {
   for (size_t i = kTimedBatches.size(); i-- > 0;) {
     double least = std::numeric_limits<double>::infinity();
     for (const Kernel kernel : kernels_) {
-      // More queries take dp4a several scans.
+      // dp4a needs several scans for more queries.
       if (kernel == Kernel::kDp4a && kTimedBatches[i] > kScanDp4aQueriesMax) continue;
       const double taken = milliseconds(kernel, kTimedBatches[i]);
       if (taken >= least) continue;

@@ -43,7 +43,7 @@ class Scanner {
   // The fastest kernel for this many queries. Any thread.
   Choice choose(uint32_t query_count) const;
 
-  // Those of query q from words + q * pitch on.
+  // The products of query q begin at words + q * pitch.
   struct Products {
     uint32_t* words;
     uint64_t pitch;
@@ -94,7 +94,7 @@ class Scanner {
 
   const DeviceMatrix& matrix_;
   const std::shared_ptr<Calibrations> calibrations_;
-  // That choose() may return, the best first as far as is known without a measurement.
+  // choose() returns one of these. The best comes first, as far as is known without a measurement.
   std::vector<Kernel> kernels_;
   // The default for a matrix that is not measured.
   Calibration calibration_{Kernel::kDp4a, Kernel::kDp4a, Kernel::kDp4a, Kernel::kMma,

@@ -56,7 +56,7 @@ uint32_t blocks_at_once(Kernel kernel, uint32_t threads, uint32_t shared_bytes) 
   return blocks;
 }
 
-// Brings the code of all these kernels to the current device.
+// Loads the code of all these kernels onto the current device.
 template <typename Epilogue>
 void load_product_kernels() {
   load_kernel(scan_dp4a<1, Epilogue>);
@@ -83,7 +83,7 @@ void start_dp4a_of(const ProductNames& names, const typename Epilogue::Args& arg
   const uint64_t columns = uint64_t{args.column_count} * row_blocks / wanted;
   const uint32_t columns_per_block = static_cast<uint32_t>(
       std::clamp<uint64_t>(columns / kDp4aColumnGrain * kDp4aColumnGrain, kDp4aColumnGrain, 1024));
-  // No warps without rows where one block has all of them.
+  // A block that has all rows has no warps without any.
   const uint32_t threads = std::min(kDp4aThreads, blocks_for(rows, 32 * kRowsPerThread) * 32);
   const dim3 grid(blocks_for(args.column_count, columns_per_block), row_blocks);
   launch_kernel(names.dp4a[kQueries - 1], scan_dp4a<kQueries, Epilogue>, grid, threads, 0, stream,

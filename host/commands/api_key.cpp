@@ -40,13 +40,13 @@ constexpr size_t kShownBytes = 10;  // "bfk_" and six of 64 digits, which tell k
   throw InputError("cannot add to " + path.string() + ": " + std::strerror(error));
 }
 
-// Also the last line of `text` ends, where whoever wrote it left that out.
+// Ends the last line of `text`, too: an editor may have left that out.
 std::string with_line(std::string text, const std::string& line) {
   if (!text.empty() && text.back() != '\n') text += '\n';
   return text + line + '\n';
 }
 
-// In one write: a file takes all of it, except where its disk is full.
+// Writes in one call: a file takes all of it, except where its disk is full.
 void write_all(const FileDescriptor& file, const fs::path& path, const std::string& text) {
   const ssize_t written = write(file.get(), text.data(), text.size());
   if (written < 0) fail(path, errno);
@@ -101,7 +101,7 @@ class KeyFile {
   explicit KeyFile(const fs::path& named)
       : path_(target_of(named)),
         lock_path_(path_.parent_path() / ("." + path_.filename().string() + ".lock")) {
-    // Where the folder cannot be written, a line is appended in one write.
+    // A line is appended in one write where the folder cannot be written.
     if (access(path_.parent_path().c_str(), W_OK) == 0) wait_for_lock();
   }
   ~KeyFile() {
@@ -110,8 +110,8 @@ class KeyFile {
   KeyFile(const KeyFile&) = delete;
   KeyFile& operator=(const KeyFile&) = delete;
 
-  // Its text, which is one of keys; empty when there is no such file, or none that can be read
-  // twice, as a pipe. InputError for a file of anything else.
+  // The file's text, which consists of keys; empty when there is no such file, or none that can be
+  // read twice, as a pipe. InputError for a file of anything else.
   std::string text() const {
     struct stat status {};
     if (stat(path_.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return "";
@@ -124,14 +124,14 @@ class KeyFile {
     return text;
   }
 
-  // How many keys of the name there were.
+  // Returns the number of keys that the name had.
   size_t add(const std::string& name, const std::string& line) {
     const std::string before = text();
     if (!replace_file(path_, with_line(before, line))) append_line(path_, line);
     return count_keys(before, name);
   }
 
-  // How many keys there were of the name.
+  // Returns the number of keys that the name had.
   size_t revoke(const std::string& name) {
     const std::string before = text();
     const size_t count = count_keys(before, name);

@@ -64,7 +64,7 @@ void warn_of_skew(const BuildReport& report) {
       survey.percentile99_value, is_packed(report.layout) ? "packing tables" : "hint");
 }
 
-// Where clients that download the input itself would transfer less, and reveal no more.
+// Says so where clients that download the input itself would transfer less, and reveal no more.
 void note_small_input(const BuildReport& report) {
   const Layout& layout = report.layout;
   const uint64_t transferred = layout.hint_bytes() + layout.query_bytes() + layout.response_bytes();

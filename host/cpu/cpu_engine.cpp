@@ -276,14 +276,15 @@ class CpuEngine final : public Engine {
     }
   }
 
-  // Whole tiles, the columns `first` .. `last` - 1 of a slab, for a call of the kernel.
+  // The whole tiles of a slab that one call of the kernel multiplies: columns `first` .. `last` -
+  // 1.
   struct TileRun {
     uint64_t first;
     uint64_t last;
     bool is_edge;  // not all columns are wanted
   };
 
-  // Those that begin with the tile of `column`, where columns up to `last` - 1 are wanted.
+  // The run that begins with the tile of `column`, where columns up to `last` - 1 are wanted.
   TileRun tile_run(uint64_t column, uint64_t last) const {
     const uint64_t first = tile_of(column);
     const uint64_t slab_last = std::min(
@@ -321,7 +322,7 @@ class CpuEngine final : public Engine {
   const std::shared_ptr<Matrix> shared_matrix_;
   const Matrix& matrix_;
   WorkerThreads threads_;
-  // One a thread each: its queries, and the products of tiles of which not all columns are wanted.
+  // Each thread has its own queries, and products of tiles of which not all columns are wanted.
   std::vector<QueryLimbs> limbs_;
   std::vector<std::vector<uint32_t>> edge_products_;
 };

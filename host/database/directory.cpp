@@ -77,7 +77,7 @@ std::set<std::string> epoch_entries(const Manifest& manifest, const EpochTable& 
                                  kSamplesFolder.entry_name(manifest.samples)};
   for (const ShardEntry& shard : table.shards) {
     names.insert(kShardsFolder.entry_name(shard.matrix));
-    // Where responses are packed a shard has no hint of its own.
+    // A shard has no hint of its own where responses are packed.
     if (table.packs.empty()) names.insert(kHintsFolder.entry_name(shard.hint));
   }
   for (const PackEntry& pack : table.packs) {

@@ -320,7 +320,7 @@ const Seed& process_seed() {
 }  // namespace
 
 std::vector<uint32_t> canary_words(uint64_t row_count, uint32_t query_bits) {
-  // Not secret: what counts is that no fault was made for these words.
+  // The words are not secret. They must only be unknown when a fault is made.
   std::seed_seq sequence(process_seed().begin(), process_seed().end());
   std::mt19937 numbers(sequence);
   std::vector<uint32_t> words(row_count);

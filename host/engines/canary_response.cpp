@@ -64,7 +64,7 @@ class KnownProduct final : public Engine {
   const uint32_t factor_;
 };
 
-// Not secret, and not a key of anything: what is packed is compared, and not decoded.
+// This key is not secret: the packed words are compared, and not decoded.
 void append_packing_key(std::vector<uint8_t>& query, const RandomSource& random) {
   const size_t first = query.size();
   query.resize(first + ring::kKeyBytes);

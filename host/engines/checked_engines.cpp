@@ -54,7 +54,7 @@ std::string failures(const SelfTestResult& result) {
   return all.empty() ? "nothing was checked" : all;
 }
 
-// Why a device is of no use for what is asked; empty when it is of use.
+// The reason why a device cannot compute what is asked; empty when it can.
 std::string why_not(const SelfTestResult& result, const std::vector<std::string>& parts) {
   if (!result.why_no_device.empty()) return result.why_no_device;
   if (!scans_that_pass(result).empty() && all_pass(result, parts)) return "";
@@ -115,7 +115,7 @@ std::unique_ptr<EngineMaker> CheckedEngines::choose() {
       why = why_not(result, request_.parts);
       if (why.empty()) return on_device("", device, result);
     } catch (const SelfTestError& error) {
-      // Others may do better.
+      // Another device may do better.
       device_count = std::max(device_count, error.device_count());
       why = error.what();
     } catch (const ResourceError& error) {

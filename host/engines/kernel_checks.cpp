@@ -95,7 +95,7 @@ std::unique_ptr<EngineMaker> on_device(std::string_view kernel, int device) {
 }
 std::unique_ptr<EngineMaker> on_cpu() { return make_cpu_engine_maker("", 1); }
 
-// No multiple of a step of rows or of a tile of columns.
+// Neither is a multiple of a step of rows or of a tile of columns.
 constexpr uint64_t kRows = 1'300, kColumns = 150;
 
 // The size of a matrix of which each block of a kernel takes more steps of rows than its rings have
@@ -165,7 +165,7 @@ uint32_t below_modulus(Numbers& numbers) {
   return static_cast<uint32_t>((numbers.next() >> 32) * ring::kPackingModulus >> 32);
 }
 
-// One for every pack: packs differ by their products.
+// All packs share one table: they differ by their products.
 SharedPackingTable random_table(Numbers& numbers) {
   const std::shared_ptr<uint32_t[]> words(new uint32_t[kTableWords]);
   for (size_t i = 0; i < kTableWords; ++i) words[i] = below_modulus(numbers);

@@ -93,7 +93,7 @@ bool lists(const std::vector<std::string>& kernels, const std::string& kernel) {
   return std::ranges::find(kernels, kernel) != kernels.end();
 }
 
-// One worker after another, until all is said.
+// Runs one worker after another, until every check has a result.
 class SelfTest {
  public:
   explicit SelfTest(const SelfTestOptions& options)
@@ -174,7 +174,7 @@ class SelfTest {
     result_.checks.push_back(std::move(check));
   }
 
-  // Neither a device that can be used nor why not: the driver crashes or hangs.
+  // The worker named neither a device that can be used nor a reason: the driver crashes or hangs.
   [[noreturn]] void fail_to_begin(bool hangs, const std::string& end) const {
     if (!result_.checks.empty()) {
       throw SelfTestError("the self-test of " + result_.device + " does not go on: " +

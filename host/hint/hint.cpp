@@ -68,7 +68,7 @@ void fill_panels(const PublicMatrix& public_matrix, RowRange rows, WorkerThreads
   });
 }
 
-// From products[k * columns + c] to hint[c * n + k], in squares that stay in cache.
+// Copies products[k * columns + c] to hint[c * n + k], in squares that stay in cache.
 void transpose(std::span<const uint32_t> products, uint64_t dimension, uint64_t columns,
                std::span<uint32_t> hint) {
   constexpr uint64_t kSquare = 32;

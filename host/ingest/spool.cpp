@@ -222,7 +222,7 @@ void Spool::visit_kept(uint32_t partition,
 
 SpoolPart Spool::load(uint32_t first, uint32_t last) const {
   SpoolPart part;
-  // Otherwise there may be far fewer keys than entries.
+  // There may be far fewer keys than entries if one entry a key is kept.
   if (!keeps_one()) {
     uint64_t entries = 0;
     for (uint32_t p = first; p <= last; ++p) entries += partitions_[p].appended;

@@ -107,7 +107,7 @@ void SqliteSource::open_database() {
   const std::string path = name_.starts_with('/') ? name_ : "./" + name_;
   open(path, SQLITE_OPEN_READONLY);
   if (is_whole_without_log()) {
-    // Otherwise SQLite makes files next to it, and leaves them, or fails where it may not.
+    // SQLite would otherwise make files next to it, and leave them, or fail where it may not.
     std::error_code error;
     written_ = std::filesystem::last_write_time(name_, error);
     open("file:" + escaped(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);

@@ -69,7 +69,7 @@ class SqliteSource : public KeyValueSource {
   FieldDecoder value_;
   std::unique_ptr<sqlite3, DatabaseCloser> database_;
   Statement statement_;  // after database_, so that it goes first
-  // When the file was last written, where nothing else tells that it was written again.
+  // The time when the file was last written, where nothing else tells that it was written again.
   std::optional<std::filesystem::file_time_type> written_;
   bool at_end_ = false;
   uint64_t rows_read_ = 0;

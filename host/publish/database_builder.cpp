@@ -45,7 +45,7 @@ class Stopwatch {
 
 // Whether a text that is not a manifest was one before it was damaged.
 bool was_manifest(std::string_view text) {
-  // How serialize_manifest() begins, or a member that no other program writes.
+  // serialize_manifest() begins like this, or has a member that no other program writes.
   return text.starts_with("{\n  \"arity\": ") || text.find("\"blindfuse/") != text.npos;
 }
 
@@ -97,7 +97,7 @@ std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, const BuildO
   return previous;
 }
 
-// One build, stage by stage.
+// Runs one build, stage by stage.
 class Build {
  public:
   Build(LockedDirectory& locked, const BuildOptions& options, const EngineMaker& engines)

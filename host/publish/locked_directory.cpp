@@ -265,7 +265,7 @@ void LockedDirectory::publish(const Manifest& manifest, const EpochTable& table,
   current_signature_ = signature;
 }
 
-// From now on the journal alone tells that they are a build's.
+// The journal alone tells from now on that they are a build's.
 void LockedDirectory::note_replaced_files(const std::set<std::string>& kept) {
   for (const DatabaseFolder& kind : kDatabaseFolders) {
     const auto folder = root_.find_folder(kind.name);
@@ -281,7 +281,7 @@ void LockedDirectory::note_replaced_files(const std::set<std::string>& kept) {
 
 // Removes what held the files that are cleared.
 void LockedDirectory::undo() {
-  // Only what is empty goes: another program may have begun to use it.
+  // Empty folders alone go: another program may have begun to use one.
   for (const std::string& folder : journal_.folders()) root_.remove_empty_folder(folder);
   journal_.remove();
   undo_lock();

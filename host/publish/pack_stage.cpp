@@ -23,8 +23,8 @@ namespace {
 
 using ring::kDimension;
 
-// For progress: a pack's table takes a processor as long as this many columns' hint polynomials,
-// each of which is two transforms a block of rows, and two more.
+// The weight of a table in the progress: a pack's table takes a processor as long as this many
+// columns' hint polynomials, each of which is two transforms a block of rows, and two more.
 uint64_t columns_worth_a_table(const Layout& layout) {
   return std::max<uint64_t>(1, 6'000 / (layout.row_count / kDimension + 1));
 }

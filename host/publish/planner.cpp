@@ -34,7 +34,7 @@ void leave_out_large_tables(std::vector<Plan>& plans) {
   });
 }
 
-// Those of the packed mode that need not be asked for.
+// The plans of the packed mode that an operator need not ask for.
 std::vector<Plan> unasked_packed_plans(const PlanRequest& request) {
   std::vector<Plan> plans;
   try {

@@ -102,7 +102,7 @@ double memory_bytes(const Plan& plan, const CoreRates& rates) {
   return static_cast<double>(layout_cost(plan, rates).server_bytes);
 }
 
-// In the order of what most operators ask first.
+// The goals are in the order in which most operators ask for them.
 constexpr std::array kGoals = {
     Goal{epoch_bytes, 0.9, 0,
          [](double amount, double of_best) {

@@ -203,7 +203,7 @@ class ShardStage {
                    layout_.shard_matrix_bytes(), old.matrix)) {
       return false;
     }
-    // Where responses are packed a shard has no hint of its own.
+    // A shard has no hint of its own where responses are packed.
     return layout_.mode() == Mode::kPacked ||
            is_intact(directory_.hints() / DatabaseDirectory::hint_name(old.hint),
                      layout_.hint_part_bytes(), old.hint);
@@ -282,8 +282,8 @@ ShardStageResult build_shards(const DatabaseDirectory& directory, DatabaseWriter
 
 namespace {
 
-// At most one cache line a row: assigning a row touches one line for each of a key's rows, whatever
-// the record's size.
+// A row of a block has at most one cache line: assigning a row touches one line for each of a key's
+// rows, whatever the record's size.
 constexpr uint32_t kBlockColumns = 64;
 
 // R rows of `stride` bytes (16, 32 or 64), row by row, for the columns first .. first + width - 1.

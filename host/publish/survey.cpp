@@ -16,7 +16,7 @@
 namespace blindfuse {
 namespace {
 
-// Where an entry of the input came from.
+// The place in the input from which an entry came.
 struct Origin {
   uint64_t place;
   uint32_t source;

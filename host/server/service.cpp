@@ -35,7 +35,7 @@ std::string reloading_state() {
   return "RELOADING=1\nMONOTONIC_USEC=" + std::to_string(microseconds);
 }
 
-// For which a server that stops waits for files that it is reading.
+// A server that stops waits this long for files that it is reading.
 constexpr std::chrono::seconds kFilesPatience{5};
 
 // A file that cannot be read is not a reason to stop: the server keeps what it read before.
@@ -55,7 +55,7 @@ void log_address(const std::string& what, const std::string& url) {
   log_sentence(LogLevel::kInfo, what + url, {{"url", url}});
 }
 
-// For whoever sets the limits of what stands in front of the server.
+// Logs the sizes by which an operator sets the limits of a proxy.
 void log_sizes(const ServingEpoch& epoch, const ApiOptions& options) {
   const QueryBodyLimits limits = query_limits(epoch, options);
   const Layout& layout = epoch.layout();
@@ -131,14 +131,14 @@ class Service {
   // Answers what has begun. False when a thread is left that reads files and does not end.
   bool stop() {
     server_.readiness().set_stopping();
-    // At its next step, while clients get their last answers.
+    // The reloader stops at its next step, while clients get their last answers.
     if (reloader_) reloader_->tell_to_stop();
     server_.stop();
     if (admin_) admin_->stop();
     if (!files_->stop(kFilesPatience)) return false;
     if (reloader_ && !reloader_->stop(kFilesPatience)) return false;
-    // While the device's calls are watched: a worker whose engine hangs, in a check or with queries
-    // whose clients have left, never ends.
+    // The queues stop while the device's calls are watched: a worker whose engine hangs, in a check
+    // or with queries whose clients have left, never ends.
     for (const EpochInMemory& held : epochs_.in_memory()) {
       if (held.epoch) held.epoch->scheduler().stop();
     }

@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kLineBytesMax = 4'096;
-// For a process that was killed.
+// A process that was killed ends within this time.
 constexpr std::chrono::seconds kKillPatience{5};
 
 // The arguments by which posix_spawn() sets up the child.

@@ -46,7 +46,7 @@ class ChildProcess {
   std::string end(std::chrono::milliseconds patience);
 
  private:
-  // Its status, as of waitpid(), after it has ended.
+  // Returns the child's status, as of waitpid(), after it has ended.
   std::optional<int> wait(std::chrono::milliseconds patience);
 
   pid_t pid_ = -1;  // -1: it has ended, or was left behind

@@ -140,7 +140,7 @@ std::optional<ControlGroups::Group> ControlGroups::group_of(const char* controll
     if (!is_version_1 && !is_version_2) continue;
     const std::string& name = is_version_2 ? *version_2 : *version_1;
     Group group{{}, root_ / fs::path(fields[4]).relative_path(), is_version_2};
-    // In a container the mount may be of the group itself.
+    // A container may mount the group itself.
     const fs::path within = fs::path(name).lexically_relative(fields[3]);
     const bool is_within = !within.empty() && *within.begin() != "..";
     group.folder = is_within ? (group.outermost / within).lexically_normal() : group.outermost;

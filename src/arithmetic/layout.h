@@ -91,7 +91,7 @@ struct HintParts {
   bool operator==(const HintParts&) const = default;
 };
 
-// Where the words of a shard begin in the second level's matrix.
+// The place in the second level's matrix where the words of a shard begin.
 struct SecondPlace {
   uint32_t row = 0;     // the shard's group
   uint32_t column = 0;  // of its first word
@@ -182,8 +182,8 @@ struct Layout {
 // contradict each other, or the failure bound is above 2^-40.
 void check_layout(const Layout& layout);
 
-// Where key i of an index database lies. The time does not depend on i. The row of an i of 2^32 and
-// more, which no database has, is only its lower 32 bits.
+// The place of key i of an index database. The time does not depend on i. The row of an i of 2^32
+// and more, which no database has, is only its lower 32 bits.
 struct IndexPlace {
   uint32_t shard;
   uint32_t row;

@@ -10,7 +10,7 @@
 namespace blindfuse {
 
 std::string encode_base64(std::span<const uint8_t> bytes);
-// At the end of a text.
+// Appends the digits to a text.
 void append_base64(std::span<const uint8_t> bytes, std::string& text);
 
 // Strict: returns nothing for white space, missing padding, another alphabet, or unused bits that

@@ -70,8 +70,8 @@ class PanelProducts {
   virtual std::span<const uint32_t> finish() = 0;
 };
 
-// How the words of queries and responses are rounded to bit sequences (docs/PROTOCOL.md, section
-// 7).
+// The bits to which the words of queries and responses are rounded in bit sequences
+// (docs/PROTOCOL.md, section 7).
 struct WireBits {
   uint32_t query = 32;
   uint32_t response = 32;

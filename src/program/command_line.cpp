@@ -117,8 +117,8 @@ void prepare(CLI::App& command) {
   }
 }
 
-// Those that the parser passes over: an empty variable is none for it, and after "--name=" it takes
-// the next argument.
+// Refuses empty values that the parser passes over: it ignores an empty variable, and after
+// "--name=" it takes the next argument.
 void refuse_empty(const CLI::App& command, const std::vector<std::string>& arguments) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_lnames().empty() || replaces_command(*option)) continue;

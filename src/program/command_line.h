@@ -48,8 +48,8 @@ CLI::Validator count_units();
 //
 // The command line and the environment override the file. An option of the file that the command
 // does not have, or a wrong value, is refused in the same way as on the command line, and so are
-// sections and open quotes. A file that cannot be read is an InputError. Required options have to be
-// checked after that: CLI11 would do it before.
+// sections and open quotes. A file that cannot be read is an InputError. Required options have to
+// be checked after that: CLI11 would do it before.
 void add_config_option(CLI::App& command);
 
 }  // namespace blindfuse

@@ -145,7 +145,7 @@ std::string arguments_of(const CLI::App& app) {
   return text.empty() ? "" : "\nArguments:\n" + text;
 }
 
-// One that every command has, which comes last.
+// Every command has these options, which come last.
 bool is_common(const CLI::Option& option) {
   return option.check_lname("help") || option.check_lname("help-all") ||
          option.check_lname("version");

@@ -75,7 +75,7 @@ void configure_log(LogFormat format, std::string_view level) {
   as_json = format == LogFormat::kJson;
   if (as_json) spdlog::set_formatter(std::make_unique<JsonFormatter>());
   set_log_level(level);
-  // For whoever reads the log through a pipe.
+  // A reader of the log through a pipe sees each line at once.
   spdlog::flush_on(spdlog::level::info);
 }
 

@@ -32,9 +32,9 @@ int fail(const CLI::App& app, std::string_view what, int status = kExitFailed) {
   return status;
 }
 
-// Otherwise the next file that is opened gets the number of the closed stream, and what is meant
-// for that is written into the file. The wrong direction lets each use of the stream fail as
-// before.
+// The next file that is opened would otherwise get the number of the closed stream, and what is
+// meant for that would be written into the file. The wrong direction lets each use of the stream
+// fail as before.
 void fill_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;

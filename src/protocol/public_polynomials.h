@@ -39,7 +39,7 @@ class PublicPolynomials {
   // a2_j, the mask of the second level's rows 2048 j .. 2048 j + 2047: as a key's mask, with nonce
   // 2^63 + 2^32 + j.
   void fill_second_block(uint32_t j, MutablePolynomial values) const;
-  // Those of this many rows: 2048 words for each 2048 rows.
+  // Returns the masks of this many rows: 2048 words for each 2048 rows.
   std::vector<uint32_t> second_blocks(uint32_t row_count) const;
 
  private:

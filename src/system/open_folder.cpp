@@ -124,8 +124,8 @@ OpenFolder OpenFolder::make_folder(const std::string& name) const {
 }
 
 FileDescriptor OpenFolder::create_file(const std::string& name) const {
-  // Not mkstemp, whose files only their owner may read: what is published follows the umask, and a
-  // process with threads cannot ask for that without changing it for all of them.
+  // mkstemp would not do: only their owner may read its files. A published file follows the umask,
+  // and a process with threads cannot ask for that without changing it for all of them.
   FileDescriptor file(openat(folder_.get(), name.c_str(),
                              O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file.is_open()) throw ResourceError(folder_failure("create a file in", path_));

@@ -45,7 +45,7 @@ ForkSentinel& sentinel() {
   ForkSentinel* made = the_sentinel;
   if (made != nullptr) return *made;
   auto fresh = std::make_unique<ForkSentinel>(madvise);
-  // When another thread was faster, its own counts.
+  // If another thread was faster, its own counts.
   if (the_sentinel.compare_exchange_strong(made, fresh.get())) made = fresh.release();
   return *made;
 }

@@ -22,7 +22,7 @@
 
 namespace blindfuse {
 
-// No server answered, the connection broke, or the deadline of the call has passed.
+// There was no answer from a server, the connection broke, or the deadline of the call has passed.
 class BLINDFUSE_API ConnectionError : public ResourceError {
  public:
   using ResourceError::ResourceError;

@@ -75,7 +75,7 @@ auto Session::call(nb::handle progress, const Stop* stop, Work&& work) {
         "a progress callback or a signal handler must not use the client that called it;"
         " connect another one");
   }
-  // While another thread's call runs it may wait without a word from the library.
+  // This call may wait for another thread's call, without a report from the library.
   const bool apart = !running_.empty() && is_main_thread();
   const auto source =
       running_.insert(running_.end(), stop != nullptr ? stop->source() : std::stop_source());

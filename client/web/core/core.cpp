@@ -85,7 +85,7 @@ struct Answered {
   }
 };
 
-// Everything of the one client that a module has.
+// The state of the one client that a module has.
 class Core {
  public:
   json call(const json& request, std::span<const uint8_t> keys, std::vector<uint8_t>& bytes) {

@@ -32,7 +32,7 @@ const serverUrl = new URL('.', document.baseURI).href;
 const setup = new Setup();
 const evidence = new Evidence(byId('evidence'));
 
-// From the fragment of the address, which browsers do not send: /#server-key=HEX.
+// The fragment of the address has the settings, since browsers do not send it: /#server-key=HEX.
 const settings = new URLSearchParams(location.hash.slice(1));
 const serverKey = settings.get('server-key');
 

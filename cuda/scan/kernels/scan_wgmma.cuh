@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(kWgmmaThreads, wgmma_blocks(kLimbRows))
       }
     }
     wgmma_commit();
-    // While the tensor cores work: everything that the next step needs.
+    // The next step is prepared while the tensor cores work.
     const uint32_t tile = walk.tile();
     const bool piece_ends = walk.advance();
     if (piece_ends) {

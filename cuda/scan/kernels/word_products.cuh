@@ -83,8 +83,8 @@ struct WordProducts {
     }
   }
 
-  // Where limbs are columns of the tensor cores' product: adds the sums of query lane % 4 of a four
-  // to the product of the lane's k-th column. low and high are its lower and its upper two limbs.
+  // Adds the sums of query lane % 4 of a four to the product of the lane's k-th column, where limbs
+  // are columns of the tensor cores' product. low and high are its lower and its upper two limbs.
   static __device__ __forceinline__ void add_column(const ScanArgs& args, int four, uint32_t first,
                                                     uint32_t columns, uint32_t k, uint32_t lane,
                                                     const int32_t* low, const int32_t* high) {

@@ -35,7 +35,7 @@ constexpr size_t kScratchBytes = kQueriesBytes + kStripBytes;
 
 size_t at_most(size_t count, size_t most) { return count < most ? count : most; }
 
-// Within each four words: their first bytes, then their second, and so on.
+// Every four words become their first bytes, then their second, and so on.
 void cut(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* limbs) {
   const __m512i by_limb =
       _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
@@ -67,7 +67,7 @@ void interleave_queries(const MultiplyArgs& args) {
   }
 }
 
-// Where the columns of a strip begin, and how far apart their groups are.
+// The places where the columns of a strip begin, and the distances of their groups.
 struct Strip {
   const int8_t* columns[kStripColumns];
   size_t strides[kStripColumns];
@@ -227,7 +227,7 @@ void multiply_as_vnni(const MultiplyArgs& args) {
       const __m512i limbs[4] = {
           _mm512_unpacklo_epi64(low01, low23), _mm512_unpackhi_epi64(low01, low23),
           _mm512_unpacklo_epi64(high01, high23), _mm512_unpackhi_epi64(high01, high23)};
-      // Within 128 bits now words k, 4 + k, 8 + k ...; four lanes of them.
+      // Each 128 bits now have words k, 4 + k, 8 + k ...; there are four lanes of them.
       const __m512i in_order =
           _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
       for (size_t l = 0; l < 4; ++l) {

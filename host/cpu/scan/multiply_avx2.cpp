@@ -164,8 +164,8 @@ template <size_t kQueries>
   sums.add_to(products);
 }
 
-// Where the run of groups is that comes kTilesTogether tiles after the one with this first column:
-// in the same run, in one after it, or in what is next.
+// The place of the run of groups that comes kTilesTogether tiles after the one with this first
+// column: in the same run, in one after it, or in the next memory.
 const int8_t* run_ahead(const MultiplyArgs& args, size_t column, size_t group, size_t columns) {
   column += kTilesTogether * kTileColumns;
   while (column >= columns && group < args.group_count) {

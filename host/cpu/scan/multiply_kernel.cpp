@@ -12,7 +12,7 @@ namespace blindfuse {
 
 namespace {
 
-// In the order in which they are usually fast.
+// The kernels are in the order in which they are usually fast.
 constexpr std::array kKernels = {
 #if defined(__x86_64__)
     &kMultiplyAmx,      &kMultiplyAvx512Vnni, &kMultiplyAvxVnni, &kMultiplyAvx512, &kMultiplyAvx2,

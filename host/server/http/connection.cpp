@@ -82,7 +82,7 @@ Awaitable<void> Connection::serve() {
   waiter_->close();
 }
 
-// One request and its response. False when the connection is to end.
+// Serves one request. Returns false when the connection is to end.
 Awaitable<bool> Connection::serve_request() {
   Response response;
   try {
@@ -110,7 +110,8 @@ Awaitable<bool> Connection::serve_request() {
 // Reads the next head. False when there will be none. Throws Error.
 Awaitable<bool> Connection::read_head() {
   const Timeouts& timeouts = context_.options.timeouts;
-  // Not put off by what is not yet a byte of a request, as a TLS handshake, nor by every byte.
+  // Bytes that are not yet part of a request, as those of a TLS handshake, do not extend the time,
+  // nor does every byte.
   const auto begun = Clock::now();
   const auto silence_ends = begun + (request_count_ == 0 ? timeouts.head : timeouts.idle);
   std::optional<Clock::time_point> head_ends;
@@ -129,7 +130,7 @@ Awaitable<bool> Connection::read_head() {
     }
     const Channel::Status status = input_.receive(*channel_);
     if (status == Channel::Status::kDone) {
-      // One whose bytes keep it awake is never found waiting when its time is up.
+      // A client whose bytes keep the connection awake is never found waiting when its time is up.
       if (head_ends && Clock::now() >= *head_ends) co_return false;
       continue;
     }
@@ -145,8 +146,8 @@ Awaitable<bool> Connection::read_head() {
 }
 
 Awaitable<std::span<char>> Connection::read_body(uint64_t bytes_max, uint64_t all_max) {
-  // Not all of a body at once, while others wait for this thread: as it was sent, since chunks of
-  // one byte take longest.
+  // A large body is read in parts, while others wait for this thread. Its bytes are counted as they
+  // were sent, since chunks of one byte take longest.
   constexpr uint64_t kBytesAtOnce = 256 << 10;
   const Timeouts& timeouts = context_.options.timeouts;
   BodyReader& body = body_.emplace(*head_, bytes_max);
@@ -257,7 +258,7 @@ Awaitable<bool> Connection::wait_until(const std::function<bool()>& is_done,
           place_->enter(Connections::Stage::kBusy);
           left_by_ = Descriptor::wait_error;
         } else if (has_unread_bytes()) {
-          // Otherwise the wait was ended by bytes that were read before it began.
+          // The wait ended because of bytes that were read before it began.
           left_by_ = Descriptor::wait_error;
         }
         break;
@@ -296,7 +297,7 @@ Awaitable<void> Connection::write_continue() {
 
 // False when the client does not take it.
 Awaitable<bool> Connection::write(Output output) {
-  // Not all of a large download at once, while others wait for this thread.
+  // A large download is sent in parts, while others wait for this thread.
   constexpr uint64_t kBytesAtOnce = 4 << 20;
   const Timeouts& timeouts = context_.options.timeouts;
   const auto begun = Clock::now();
@@ -338,7 +339,8 @@ void Connection::discard_urgent_byte() const {
   recv(channel_->fd(), &byte, 1, MSG_OOB | MSG_DONTWAIT);
 }
 
-// Not in a coroutine, which may go on in another thread with the address of this thread's bytes.
+// This is not a coroutine, which may go on in another thread with the address of this thread's
+// bytes.
 Channel::Result Connection::write_some(const Output& output) {
   static thread_local std::array<char, 16'384> gathered;
   return channel_->write(output.next(gathered));

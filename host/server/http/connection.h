@@ -1,4 +1,4 @@
-// One client's connection: a coroutine that reads from top to bottom, and the interface between the
+// A client's connection: a coroutine that reads from top to bottom, and the interface between the
 // server and the service that answers its requests. Includes Boost.Asio, so few files include this.
 #pragma once
 

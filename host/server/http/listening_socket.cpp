@@ -46,12 +46,12 @@ void set_option(int socket, int level, int option) {
   setsockopt(socket, level, option, &on, sizeof on);
 }
 
-// Not open, with errno set, when that fails.
+// Returns no socket, and sets errno, when that fails.
 FileDescriptor bind_to(const addrinfo& address, bool any_port) {
   FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.is_open()) return socket;
-  // For a restart while old connections linger; a free port has none, and would be given to two
-  // that do not listen yet. SO_REUSEPORT would let two servers share a port without knowing.
+  // A restart may come while old connections linger. A free port has none, and would be given to
+  // two that do not listen yet. SO_REUSEPORT would let two servers share a port without knowing.
   if (!any_port) set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR);
   if (bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0) {
     const int error = errno;

@@ -124,7 +124,7 @@ class Output {
   // The contiguous bytes from `position` on, in the head, the text and the range together.
   std::string_view at(uint64_t position) const;
 
-  // Not const, so that a move copies no body.
+  // The member is not const, so that a move copies no body.
   std::string head_;
   Response response_;
   uint64_t size_;

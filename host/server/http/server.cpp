@@ -126,7 +126,7 @@ class Server::Loop {
 
   // False when the system has no room for one of them, and no connection could be closed for it.
   bool accept_waiting_clients() try {
-    // Not without end: those who are in already wait meanwhile.
+    // The loop has an end: clients that are connected already wait meanwhile.
     for (int i = 0; i < 256; ++i) {
       ListeningSocket::Client client = listener_.accept();
       if (client.socket.is_open()) {
@@ -161,7 +161,8 @@ class Server::Loop {
   void admit(ListeningSocket::Client client) {
     auto channel = tls_ ? tls_->make_channel(std::move(client.socket))
                         : make_plain_channel(std::move(client.socket));
-    // Whoever has waited longest without a word goes; when no connection waits, the newcomer does.
+    // The connection that has waited longest without a byte goes; when no connection waits, the
+    // newcomer does.
     if (context_.connections.count() >= context_.options.connections_max && !end_oldest()) {
       return;
     }

@@ -228,7 +228,8 @@ class Api final : public http::Handler {
   }
 
  private:
-  // Everything that a head decides. Returns the epoch that the request names. Throws Refusal.
+  // Decides everything that depends on the head alone. Returns the epoch that the request names.
+  // Throws Refusal.
   std::shared_ptr<const ServingEpoch> admit(const http::RequestHead& head, const Route*& route,
                                             RequestRecord& record) const {
     const ApiOptions& options = context_.options;

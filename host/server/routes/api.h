@@ -68,7 +68,7 @@ struct ApiContext {
   uint64_t response_bytes_max() const;
 };
 
-// One request, as metrics and the access log have it.
+// A request, for metrics and the access log.
 struct RequestRecord {
   std::string method = "-";   // "-": not known
   std::string peer = {};      // the client's address

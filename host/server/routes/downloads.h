@@ -38,7 +38,7 @@ PartSelection parse_part_selection(std::string_view text, uint32_t part_count,
 // Returns equal texts for equal selections.
 std::string format_part_selection(const PartSelection& selection);
 
-// Such parts, one after another, sent directly from memory.
+// The body has such parts, one after another, sent directly from memory.
 class HintBody final : public http::Body {
  public:
   // selection: of existing parts, at least one.

@@ -185,7 +185,8 @@ class PlainBody {
   void skip_space() {
     rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size()));
   }
-  // Also the white space before it; none is skipped after it, where a string may begin.
+  // Skips the white space before the token, too. None is skipped after it, where a string may
+  // begin.
   bool take(std::string_view token) {
     skip_space();
     if (!rest_.starts_with(token)) return false;

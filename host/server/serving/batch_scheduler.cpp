@@ -49,7 +49,8 @@ BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const Batch
   sorted_.expired.reserve(slots_.size());
   turns_.reserve(slots_.size());
   done_.reserve(limits.batch_max);
-  // One more, through which two exchange their queries, and those of the canaries.
+  // There is one more slot, through which two slots exchange their queries, and those of the
+  // canaries.
   const size_t canary_slots = canary == nullptr ? 0 : limits.batch_max + 1;
   pipeline_ =
       make_pipeline(engine, layout, limits, slots_.size() + 1 + canary_slots, tables, polynomials);
@@ -97,7 +98,7 @@ std::shared_ptr<PendingAnswer> BatchScheduler::ask(std::span<const uint8_t> quer
       mark_filled(slot);
     }
   } catch (...) {
-    // Others wait after these slots, which the worker passes over once they count as filled.
+    // Other queries wait after these slots, which the worker passes over once they count as filled.
     answer->abandon();
     for (; done < count; ++done) mark_filled(slot_after(first, done));
     throw;
@@ -116,7 +117,7 @@ void BatchScheduler::check_room(size_t count, std::string_view client) const {
   require_room(count, client);
 }
 
-// Under the lock.
+// The caller holds the lock.
 void BatchScheduler::require_room(size_t count, std::string_view client) const {
   if (stopping_) throw SchedulerStopped("this server takes no more queries");
   const auto known = clients_.find(client);
@@ -153,7 +154,7 @@ void BatchScheduler::require_quota(size_t count, const Client& client) const {
                   std::chrono::ceil<std::chrono::seconds>(accepted_at - now));
 }
 
-// Under the lock.
+// The caller holds the lock.
 BatchScheduler::Clients::pointer BatchScheduler::enter(std::string_view client) {
   if (client.empty()) return nullptr;
   const auto known = clients_.find(client);
@@ -172,7 +173,7 @@ BatchScheduler::Clients::pointer BatchScheduler::enter(std::string_view client) 
   return &*clients_.emplace(client, Client{}).first;
 }
 
-// Its query leaves the queue.
+// Takes the slot's query from the queue.
 void BatchScheduler::leave(Slot& slot) {
   const auto client = std::exchange(slot.client, nullptr);
   if (client == nullptr || --client->second.waiting > 0) return;
@@ -228,8 +229,8 @@ void BatchScheduler::work() {
       if (!await_work(lock)) continue;
       if (abandoned_ || next_batch().slot_count == 0) return;
     }
-    // Next to another batch only a full one begins: whoever waits for that one's end will not be
-    // alone, and a batch takes about the same time however many are in it.
+    // A second batch begins only when it is full: a query that waits for the first one's end will
+    // not be alone, and a batch takes about the same time however many are in it.
     const size_t least = batches_.empty() ? 0 : limits_.batch_max;
     const Next next = next_batch();
     if (batches_.size() < pipeline_->depth() && next.query_count >= least) {
@@ -263,7 +264,7 @@ void BatchScheduler::check_first() {
   next_check_ = Clock::now() + limits_.check_interval;
 }
 
-// While no batch has begun.
+// Requires that no batch has begun.
 void BatchScheduler::check_engine(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   try {
@@ -314,8 +315,8 @@ BatchScheduler::Next BatchScheduler::next_batch() const {
   return next;
 }
 
-// Brings queries whose turn is sooner into the batch of the next slots, in exchange for as many
-// that are in it.
+// Moves queries whose turn is sooner into the batch of the next slots, in exchange for as many that
+// are in it.
 void BatchScheduler::take_turns(size_t slot_count) {
   const size_t first = slot_after(head_, running_);
   turns_.clear();
@@ -345,7 +346,7 @@ void BatchScheduler::take_turns(size_t slot_count) {
   }
 }
 
-// Brings those of the batch's slots that are still wanted to the front, over those that no client
+// Moves those of the batch's slots that are still wanted to the front, over those that no client
 // waits for or whose time is over.
 void BatchScheduler::sort_out(Batch& batch) {
   const size_t first = slot_after(head_, running_);

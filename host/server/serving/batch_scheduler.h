@@ -40,7 +40,7 @@ namespace blindfuse {
 struct BatchLimits {
   size_t batch_max = 32;  // queries in one product, at least 1
   size_t queue_max = 64;  // queries waiting next to those in the engine, at least 1
-  // How often the engine answers a canary, if it has one.
+  // The time between two canaries that the engine answers, if it has one.
   std::chrono::milliseconds check_interval{10'000};
   uint64_t client_queries_per_minute_max = 0;  // the quota of each client; 0: none
   // The most clients whose quotas are remembered. Beyond that, all quotas begin again: a client
@@ -220,8 +220,8 @@ class BatchScheduler {
   // Refuses new queries, answers all that wait, and ends the worker.
   void stop();
 
-  // For an engine that hangs or is wrong: refuses new queries, and fails all that wait and all in
-  // the engine, which the worker does not touch again. Any thread.
+  // Called for an engine that hangs or is wrong: refuses new queries, and fails all that wait and
+  // all in the engine, which the worker does not touch again. Any thread.
   void abandon();
 
   // The number of clients in memory: those with queries in the queue or a quota in use, and some

@@ -18,9 +18,9 @@
 namespace blindfuse {
 namespace {
 
-// How exactly the period of grace is kept.
+// The period of grace is exact to this.
 constexpr std::chrono::milliseconds kTick{500};
-// How often memory that is free goes back to the system.
+// Free memory goes back to the system once in this time.
 constexpr std::chrono::seconds kTrimInterval{10};
 
 struct Stopped {};

@@ -1,4 +1,4 @@
-// Brings new epochs of a database directory into service, while the server runs.
+// Loads new epochs of a database directory, and serves them, while the server runs.
 #pragma once
 
 #include <atomic>
@@ -41,7 +41,7 @@ class EpochReloader {
   using Loader = std::function<LoadedDatabase(const LoadedDatabase& current,
                                               const std::function<void()>& on_step)>;
 
-  // Everything given by reference outlives this.
+  // All objects given by reference outlive this one.
   EpochReloader(ServedEpochs& epochs, ServerMetrics& metrics, const BatchLimits& limits,
                 Loader loader, ReloadOptions options);
   // Does the same as stop(), and waits for its end.

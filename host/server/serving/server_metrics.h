@@ -78,7 +78,7 @@ class ServerMetrics final : public BatchObserver {
     certificate_expires_at_ = std::move(expires_at);
   }
 
-  // Everything in Prometheus's text format.
+  // Returns all metrics in Prometheus's text format.
   std::string text(const ServedEpochs& epochs);
 
  private:

@@ -283,7 +283,7 @@ def _build(arguments: list[str], lines: Iterator[bytes], folder: Path) -> bytes:
             spool.seek(0)
         done = _program.run(arguments, spool)
     finally:
-        # Nothing is left to write but after an error, which is the one to tell of.
+        # Data is left to write only after an error, and that error is the one to report.
         with contextlib.suppress(OSError):
             spool.close()
     if done.returncode != 0:
