@@ -55,7 +55,7 @@ bool is_loopback(const std::string& host) {
   return IN6_IS_ADDR_LOOPBACK(&ipv6) || (IN6_IS_ADDR_V4MAPPED(&ipv6) && ipv6.s6_addr[12] == 127);
 }
 
-// Whether a list such as "example.org, .internal" or "*" has this host, or a domain that it is in.
+// True if a list such as "example.org, .internal" or "*" has this host, or a domain that it is in.
 bool lists(std::string_view list, std::string_view host) {
   constexpr std::string_view kSeparators = ", \t";
   for (;;) {

@@ -172,7 +172,7 @@ void ManifestGuard::take(const ParsedManifest& parsed) {
   status_ = std::make_shared<SignerStatus>(std::move(status));
 }
 
-// Whether a signature is there, and was found to be right.
+// True if a signature is there, and was found to be right.
 bool ManifestGuard::check(const ParsedManifest& parsed) const {
   if (!parsed.signature) {
     if (!key_.empty()) throw SignatureError(not_signed(address_, key_));

@@ -78,7 +78,7 @@ class PreparedQuery {
 
   // The rows of all buckets together.
   size_t row_count() const { return masked_.size(); }
-  // Whether the query suits a database: it has the seed, the dimension, the rows, the buckets and
+  // True if the query suits a database: it has the seed, the dimension, the rows, the buckets and
   // the mode for which the query was made. Epochs may share all of these.
   bool is_for(const Manifest& manifest) const;
   // False in a process that was forked since its secret was drawn.

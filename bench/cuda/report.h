@@ -75,7 +75,7 @@ class Report {
   // Prints a line to standard error that begins with "WRONG: ", and counts it.
   void say_wrong(const std::string& what);
   size_t wrong_count() const { return wrong_count_; }
-  // Whether anything has been measured. A check is not a measurement.
+  // True if anything has been measured. A check is not a measurement.
   bool is_empty() const { return !has_measured_; }
 
  private:

@@ -66,7 +66,7 @@ class Connection {
   // connection when the server will close it.
   Awaitable<Response> ask(std::string_view request);
 
-  // Whether the server has sent something, or closed the connection.
+  // True if the server has sent something, or closed the connection.
   bool has_input();
 
   // A request that waits then fails.

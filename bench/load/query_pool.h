@@ -26,7 +26,7 @@
 namespace blindfuse::load {
 
 struct KnownKey {
-  // Whether this is the right answer of the database for the key.
+  // True if this is the right answer of the database for the key.
   bool is_met_by(const std::optional<std::string>& found) const {
     return found.has_value() == is_there && (!value || found == value);
   }

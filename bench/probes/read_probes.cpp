@@ -33,7 +33,7 @@ class FilledTiles {
   const uint8_t* data() const { return bytes_.data(); }
   uint32_t* sum() const { return sum_.data(); }
 
-  // Whether `start` adds all words to the sum, `times` times.
+  // True if `start` adds all words to the sum, `times` times.
   template <typename Start>
   bool is_right(Probe& probe, uint32_t times, const Start& start) const {
     const cudaStream_t stream = probe.stream().get();

@@ -11,7 +11,7 @@ namespace blindfuse {
 // reason, and the cure.
 std::string why_no_cuda_device(int device);
 
-// Whether the machine has no such device, or no NVIDIA driver at all. Nothing is broken then.
+// True if the machine has no such device, or no NVIDIA driver at all. Nothing is broken then.
 bool is_cuda_device_absent(int device);
 
 // The number of devices; 0 if they cannot be counted.

@@ -1,5 +1,5 @@
-// Whether this process has lost its device. If so, nothing is released on it, since the driver may
-// not return, and no result of it is used.
+// Records that this process has lost its device. Nothing is released on it then, since the driver
+// may not return, and no result of it is used.
 #pragma once
 
 #include <string>

@@ -49,7 +49,7 @@ void start_scan_mma(const ScanArgs& args, cudaStream_t stream);
 void start_scan_wgmma(const ScanArgs& args, cudaStream_t stream);
 // Requires has_wgmma(), and the limbs in LimbOrder::kRows, 16-byte aligned.
 void start_scan_wgmma_tma(const ScanArgs& args, cudaStream_t stream);
-// Whether the current device runs code with Hopper's instructions. The device is asked, because one
+// True if the current device runs code with Hopper's instructions. The device is asked, because one
 // of compute capability 9.0 whose driver compiles the PTX (CUDA_FORCE_PTX_JIT) does not. Returns
 // after it has answered.
 bool has_wgmma();

@@ -53,9 +53,9 @@ void write_all(const FileDescriptor& file, const fs::path& path, const std::stri
   if (static_cast<size_t>(written) != text.size()) fail(path, ENOSPC);
 }
 
-// Whether the file could be replaced by one with this text, of the same owner and permissions. A
-// loss of power leaves one of the two, whole. No file changes where the folder cannot be written,
-// or where the file is not a regular one or is a mount.
+// Replaces the file by one with this text, of the same owner and permissions, and returns whether
+// it could. A loss of power leaves one of the two, whole. No file changes where the folder cannot
+// be written, or where the file is not a regular one or is a mount.
 bool replace_file(const fs::path& path, const std::string& text) {
   struct stat old {};
   const bool exists = stat(path.c_str(), &old) == 0;

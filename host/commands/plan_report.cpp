@@ -82,7 +82,7 @@ std::string alternative_lines(const Alternative& alternative, const CoreRates& r
 
 std::string kept_lines(const PlanQuestion& question) {
   if (question.kept) {
-    return "A build keeps the layout that is there, and --fresh chooses again:\n  " +
+    return "A build keeps the existing layout, and --fresh chooses again:\n  " +
            options_for(*question.kept) + ": " + up_and_down(*question.kept) + " a " +
            request_name(*question.kept) + "\n\n";
   }

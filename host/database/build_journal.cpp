@@ -109,7 +109,7 @@ void BuildJournal::read() {
   inherited_ = files_;
 }
 
-// Whether a file of this length, of which these bytes are the first, began to be a journal.
+// True if a file of this length, of which these bytes are the first, began to be a journal.
 bool BuildJournal::is_unfinished(std::string_view begin, uint64_t file_bytes) const {
   if (begin.size() == file_bytes && header_.starts_with(begin)) return true;
   const size_t written = begin.find('\0');

@@ -67,7 +67,7 @@ struct DatabaseEntry {
 };
 DatabaseEntry split_entry(std::string_view name);
 
-// Whether it has the form "folder/SHA256.suffix", with a folder's own suffix.
+// True if it has the form "folder/SHA256.suffix", with a folder's own suffix.
 bool is_content_name(std::string_view name);
 
 // The names of all files that an epoch refers to, as far as `table` lists them.

@@ -81,7 +81,7 @@ SharedPackingTable read_packing_table(CheckedFile file) {
   return {memory, static_cast<const uint32_t*>(memory.get())};
 }
 
-// Whether shards, hints and packing tables of the same hash are the same bytes at the same place.
+// True if shards, hints and packing tables of the same hash are the same bytes at the same place.
 bool same_sizes(const Layout& one, const Layout& other) {
   return one.mode() == other.mode() && one.row_count == other.row_count &&
          one.shard_count == other.shard_count && one.record_bytes() == other.record_bytes() &&
@@ -156,7 +156,7 @@ void check_epoch_memory(const LoadedDatabase& database, std::span<const ColumnRa
   const uint64_t parts = layout.hint_bytes() + layout.packing_table_bytes() - database.reused_bytes;
   const uint64_t matrix =
       database.engine->host_bytes(shared, previous == nullptr ? nullptr : previous->engine.get());
-  check_memory(previous == nullptr ? "the database" : "what is new in the epoch", matrix + parts);
+  check_memory(previous == nullptr ? "the database" : "the new part of the epoch", matrix + parts);
 }
 
 // Reads the files that are not in memory yet, one after another.

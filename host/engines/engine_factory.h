@@ -30,7 +30,7 @@ std::optional<CudaName> parse_cuda_name(std::string_view name);
 // the engines that it can run.
 std::unique_ptr<EngineMaker> make_engine_maker(std::string_view name, unsigned thread_count);
 
-// Whether this program may have a GPU: it has the CUDA engine, and NVIDIA's driver is installed.
+// True if this program may have a GPU: it has the CUDA engine, and NVIDIA's driver is installed.
 // Makes no call of CUDA.
 bool may_have_device();
 

@@ -16,7 +16,7 @@ void refuse_compressed(std::string_view name, std::string_view start);
 // Goes by the end of a file's name: .gz, .zst, .xz or .zip.
 void refuse_compressed_name(std::string_view path);
 
-// Whether more bytes may show that it is a compressed file.
+// True if more bytes may show that it is a compressed file.
 bool may_be_compressed(std::string_view start);
 
 }  // namespace blindfuse

@@ -31,7 +31,7 @@ class CsvReader {
   // The fields of the row that was read last, at least one. Valid until the next call of next().
   const std::vector<std::string_view>& fields() const { return fields_; }
 
-  // Whether the row that was read last is an empty line, which is one empty field.
+  // True if the row that was read last is an empty line, which is one empty field.
   bool is_blank() const { return line_.text.empty(); }
 
   // The line where the row that was read last begins.

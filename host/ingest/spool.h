@@ -88,7 +88,7 @@ class Spool {
   // Writes the entries that are still in memory. append() may not be called after it.
   void finish();
 
-  // Whether append(), with kError, found a key twice within a block. Then there is no need to read
+  // True if append(), with kError, found a key twice within a block. Then there is no need to read
   // on. Duplicates that lie farther apart are not found here.
   bool has_duplicate() const { return has_duplicate_; }
 

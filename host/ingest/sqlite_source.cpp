@@ -135,7 +135,7 @@ void SqliteSource::open(const std::string& name, int flags) {
   fail_input(name_, printable(sqlite3_errstr(status)) + "; expected an SQLite database");
 }
 
-// Whether the file has the mode with a write-ahead log, and no log: then no program has it open.
+// True if the file has the mode with a write-ahead log, and no log: then no program has it open.
 // SQLite reads the header, through its own descriptor.
 bool SqliteSource::is_whole_without_log() const {
   constexpr int kReadVersionAt = 19;  // https://www.sqlite.org/fileformat.html, section 1.3

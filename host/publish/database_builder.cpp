@@ -43,7 +43,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// Whether a text that is not a manifest was one before it was damaged.
+// True if a text that is not a manifest was one before it was damaged.
 bool was_manifest(std::string_view text) {
   // serialize_manifest() begins like this, or has a member that no other program writes.
   return text.starts_with("{\n  \"arity\": ") || text.find("\"blindfuse/") != text.npos;

@@ -37,7 +37,7 @@ std::optional<Manifest> manifest_of(const fs::path& root) {
   } catch (const NewerFormatError&) {
     throw;
   } catch (const InputError& fault) {
-    throw InputError(std::string(fault.what()) + "; --fresh plans without what is there");
+    throw InputError(std::string(fault.what()) + "; --fresh plans without the existing database");
   }
 }
 

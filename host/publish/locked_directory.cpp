@@ -196,7 +196,8 @@ std::optional<std::set<std::string>> LockedDirectory::current_entries() const {
   }
 }
 
-// Whether nothing is left of what the journal names and the current epoch does not need.
+// Deletes the files that the journal names and the current epoch does not need. Returns true if
+// none is left.
 bool LockedDirectory::clear() {
   const auto kept = current_entries();
   if (!kept && !is_first_manifest()) return false;
@@ -219,7 +220,7 @@ bool LockedDirectory::clear() {
   return is_clear;
 }
 
-// Whether the manifest is the file that it was when we came.
+// True if the manifest is still the file that it was at the start.
 bool LockedDirectory::is_first_manifest() const try {
   const auto status = root_.status(DatabaseDirectory::kManifestFile);
   return status && first_manifest_ && status->identity == first_manifest_->identity;

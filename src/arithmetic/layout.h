@@ -171,7 +171,7 @@ struct Layout {
   // log2 of the probability that a look-up decodes wrongly, over all levels.
   double log2_failure() const;
 
-  // Whether the errors of a query, with their rounding, have enough values for the query's number
+  // True if the errors of a query, with their rounding, have enough values for the query's number
   // of samples (kUnroundedRowsMax), which are those of all buckets.
   bool has_enough_error() const;
 

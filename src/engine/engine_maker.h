@@ -68,7 +68,7 @@ class EngineMaker {
     return make_engine(row_count, column_count);
   }
 
-  // Whether its engines compute on a device whose results the host checks.
+  // True if its engines compute on a device whose results the host checks.
   virtual bool computes_on_device() const { return false; }
 
   // The number of packs of R rows, at least 1, that are best made by one pack maker, for a caller

@@ -215,7 +215,7 @@ CLI::Validator with_units(const CLI::AsNumberWithUnit& units) {
 
 constexpr uint64_t kConfigBytesMax = 1 << 20;
 
-// Whether a value of the line begins with a quote that does not come again.
+// True if a value of the line begins with a quote that does not come again.
 bool has_open_quote(const std::string& values) {
   char quote = 0;
   bool at_begin = true;

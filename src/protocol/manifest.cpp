@@ -26,7 +26,7 @@ std::string_view format_of(Mode mode, bool is_for_several_keys) {
   return is_for_several_keys ? kSeveralKeysFormat : kPackedFormat;
 }
 
-// Whether the format has a number that is greater than those known here.
+// True if the format has a number that is greater than those known here.
 bool is_newer(std::string_view format) {
   constexpr std::string_view kPrefix = "blindfuse/";
   if (!format.starts_with(kPrefix)) return false;

@@ -38,12 +38,12 @@ bool is_temporary_name(std::string_view name);
 FileDescriptor create_temporary_file(const std::filesystem::path& folder,
                                      std::filesystem::path& path, unsigned permissions = 0666);
 
-// Whether what a call failed with (errno) may be otherwise in a moment, whatever the path is: a
-// lack of descriptors or memory, a disk or a network file system that does not answer.
+// True for an errno that may pass in a moment, whatever the path is: a lack of descriptors or
+// memory, a disk or a network file system that does not answer.
 bool is_passing_error(int error);
 
-// Whether a call failed (errno) because the file system does not have it, as many over a network or
-// in user space have neither locks nor the fsync of a folder.
+// True for an errno that says that the file system lacks a call: many over a network or in user
+// space have neither locks nor the fsync of a folder.
 bool is_unsupported(int error);
 
 // Throws what a call that reads failed with (errno): ResourceError for a passing reason, otherwise

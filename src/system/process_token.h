@@ -1,4 +1,4 @@
-// Whether this process is still the one that made something, or a forked copy of it.
+// Tells the process that made an object from a forked copy of it.
 #pragma once
 
 #include <atomic>

@@ -39,7 +39,7 @@ class RunningCall {
   RunningCall(const RunningCall&) = delete;
   RunningCall& operator=(const RunningCall&) = delete;
 
-  // Whether this thread is within a call of the session. Another call would then wait for itself.
+  // True if this thread is within a call of the session. Another call would then wait for itself.
   static bool is_within(const void* session);
 
   // The library's ProgressCallback. Runs Python's signal handlers, if they may run, and calls the

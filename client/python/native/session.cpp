@@ -27,7 +27,7 @@ nb::list answers_list(const std::vector<Answer>& answers) {
   return list;
 }
 
-// Whether signal handlers run on this thread.
+// True if signal handlers run on this thread.
 bool is_main_thread() {
   const nb::object main = nb::module_::import_("threading").attr("main_thread")();
   return nb::cast<unsigned long>(main.attr("ident")) == PyThread_get_thread_ident();

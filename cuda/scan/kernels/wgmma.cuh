@@ -20,8 +20,8 @@ constexpr bool kHasWgmma = true;
 constexpr bool kHasWgmma = false;
 #endif
 
-// Whether the code that runs is what these instructions are in. A GPU of compute capability 9.0
-// runs other code if its driver compiles the PTX instead (CUDA_FORCE_PTX_JIT).
+// True if the running code contains these instructions. A GPU of compute capability 9.0 runs other
+// code if its driver compiles the PTX instead (CUDA_FORCE_PTX_JIT).
 __device__ __forceinline__ bool runs_wgmma_code() { return kHasWgmma; }
 
 // The products that are started after the next barrier see what this thread wrote to shared memory,

@@ -80,7 +80,7 @@ sockaddr_un unix_name(const ListenAddress& address) {
   return name;
 }
 
-// Whether this socket was left behind by a server that was killed.
+// True if this socket was left behind by a server that was killed.
 bool is_abandoned(const sockaddr_un& name) {
   struct stat status {};
   if (lstat(name.sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) return false;

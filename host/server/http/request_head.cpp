@@ -96,7 +96,7 @@ void check_lines(std::string_view head) {
     refuse("a request begins with a line of method, target and version");
   }
   if (error == Reason::bad_content_length) {
-    refuse("Content-Length is not a number of bytes, or is there twice");
+    refuse("Content-Length is not a number of bytes, or is given twice");
   }
   if (error == Reason::bad_transfer_encoding) {
     refuse("a request has Content-Length or Transfer-Encoding: chunked, not both");

@@ -9,7 +9,7 @@
 namespace blindfuse::http {
 namespace {
 
-// Whether a list of entity tags, or *, has this one, weak or not. Our tags hold no commas.
+// True if a list of entity tags, or *, has this one, weak or not. Our tags hold no commas.
 bool lists_tag(std::string_view list, std::string_view tag) {
   return std::ranges::any_of(list_items(list), [&](std::string_view item) {
     if (item.starts_with("W/")) item.remove_prefix(2);

@@ -40,7 +40,7 @@ class Pem {
   Pem& operator=(const Pem&) = delete;
 
   BIO* get() const { return bio_.get(); }
-  // Whether a line begins a section whose name ends with this.
+  // True if a line begins a section whose name ends with this.
   bool has(std::string_view label) const {
     return text_.find(std::string(label) + "-----\n") != text_.npos ||
            text_.find(std::string(label) + "-----\r\n") != text_.npos;
@@ -102,7 +102,7 @@ void log_validity(const std::filesystem::path& file, const Validity& validity) {
   }
 }
 
-// Whether the certificate is followed by others of its chain, and by nothing that is broken.
+// Adds the certificate and the others of its chain to the context. Returns false if one is broken.
 bool use_chain(SSL_CTX* context, const Pem& pem) {
   const Certificate own(PEM_read_bio_X509_AUX(pem.get(), nullptr, no_password, nullptr), X509_free);
   if (!own || SSL_CTX_use_certificate(context, own.get()) != 1) return false;

@@ -1,4 +1,4 @@
-// Whether the service accepts new clients, and the responses to health checks, on the public
+// The service's readiness for new clients, and the responses to health checks, on the public
 // listener and on the operator's.
 #pragma once
 

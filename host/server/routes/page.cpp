@@ -18,7 +18,7 @@ constexpr const char* kContentSecurityPolicy =
     "connect-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'";
 
-// Whether a weight, as in ";q=0.5", says never: q=0, q=0.0 and so on.
+// True if a weight, as in ";q=0.5", says never: q=0, q=0.0 and so on.
 bool is_never(std::string_view weight) {
   weight = http::trimmed(weight);
   if (weight.size() < 3 || !equal_ignoring_case(weight.substr(0, 2), "q=")) return false;

@@ -65,7 +65,7 @@ class QueryBodyReader : public nlohmann::json_sax<json> {
 
   bool key(std::string& name) override {
     if (state_ == State::kAfterArray && name == "queries") {
-      throw InputError("\"queries\" is there twice");
+      throw InputError("\"queries\" is given twice");
     }
     if (name != "queries") throw InputError(std::string("unknown member; ") + kExpectedJson);
     return expect(State::kObject, State::kKey);

@@ -132,7 +132,7 @@ class PendingAnswer {
     State waiting = State::kWaiting;
     return state_.compare_exchange_strong(waiting, next, std::memory_order_acq_rel);
   }
-  // Whether its queries go to the engine now. If its first query has gone to the engine, all of
+  // True if its queries go to the engine now. If its first query has gone to the engine, all of
   // them go.
   bool start() { return leave_waiting(State::kRunning) || state_.load() == State::kRunning; }
   void finish(Outcome outcome) {

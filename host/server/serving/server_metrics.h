@@ -66,7 +66,7 @@ class ServerMetrics final : public BatchObserver {
   void set_device_lost_callback(std::function<void(const std::string& what)> callback) {
     on_device_lost_ = std::move(callback);
   }
-  // Whether the CPU computes because of the file of a device's fault.
+  // Tells that the CPU computes because of the file of a device's fault, or not.
   void set_device_set_aside(bool is_set_aside) { device_set_aside_.Set(is_set_aside ? 1 : 0); }
 
   // Called at every text(); nullptr: there is none.

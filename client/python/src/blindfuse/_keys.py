@@ -15,8 +15,8 @@ _INDEX_MAX = 2**64 - 1
 _INDEX_DIGITS_MAX = 20
 
 
-# Whether the database is asked by number is for the library to say, when it asks: another thread may have gone on to
-# another database meanwhile. Messages do not repeat keys.
+# The library decides, when it asks, if the database is asked by number: another thread may have gone on to another
+# database meanwhile. Messages do not repeat keys.
 
 
 def native_key(key: Key) -> bytes | int:
