@@ -139,7 +139,7 @@ void BatchPlan::match(const BatchCode& code) {
     const size_t taken = (end - begin + requests_left - 1) / requests_left;
     const SecretBuffer<uint32_t> buckets =
         match_buckets(std::as_const(choices).span().subspan(begin, taken), code.bucket_count);
-    // Those that are left out move up to those that were not taken.
+    // Keys that are left out move up to those that were not taken.
     size_t left = begin + taken;
     for (size_t i = taken; i-- > 0;) {
       const uint32_t key = waiting[begin + i];

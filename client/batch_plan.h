@@ -41,12 +41,12 @@ class BatchPlan {
   size_t key_count() const { return first_of_.size(); }  // n
   size_t request_count() const { return request_count_; }
 
-  // The key for which a request asks a bucket, or the number n where it asks for none. Of a key
-  // that comes several times it is the first.
+  // The key for which a request asks a bucket, or the number n where it asks for none. For a key
+  // that comes several times it is the first one.
   uint32_t key_of(size_t request, uint32_t bucket) const {
     return key_of_[request * bucket_count_ + bucket];
   }
-  // The hash of a key. Of n, which is none, it is zeros.
+  // The hash of a key. For n, which stands for none, it is zeros.
   const KeyHash& hash_of(uint32_t key) const { return hashes_[key]; }
 
   // The first key that is the same as this one.

@@ -17,7 +17,7 @@ namespace {
 using ring::kDimension;
 using ring::Polynomial;
 
-// The parts that a shard needs, one after another.
+// The hint consists of the parts that a shard needs, one after another.
 void check_hint(const Layout& layout, const HintParts& parts, std::span<const uint8_t> hint) {
   const uint64_t part_bytes = layout.hint_part_bytes();
   const uint64_t count = uint64_t{parts.last} - parts.first + 1;
@@ -51,7 +51,7 @@ std::vector<uint8_t> decode_by_hint(DecodingSecret secret, const Layout& layout,
   return record;
 }
 
-// A restored word, whose number is in its upper bits, modulo the packing modulus.
+// Converts a restored word, whose number is in its upper bits, to the packing modulus.
 uint32_t raised(uint32_t word, uint32_t bits) {
   return ring::switch_to_q(word >> (32 - bits), bits);
 }
@@ -80,7 +80,7 @@ SecretBuffer<uint32_t> first_level(const RingDecoder& decoder, const Layout& lay
                    phases.span().first<kPackColumns>());
     for (size_t i = 0; i < own.size(); ++i) {
       const uint32_t entry = ring::switch_from_q(phases[column + i], bits);
-      // Entries are numbers less half of all, so that they are small.
+      // An entry is the number less half of all numbers, so that it is small.
       found[from - begin + i] = restore_word(entry + (1u << (bits - 1)), bits);
     }
   }

@@ -35,7 +35,7 @@ void write_whole(const std::filesystem::path& folder, const char* name,
   file.commit(name);
 }
 
-// Hashes what it just read, while that is still in the processor's caches.
+// Hashes bytes that it just read, while they are still in the processor's caches.
 Sha256Digest read_and_hash(const FileDescriptor& file, std::span<uint8_t> bytes,
                            const std::filesystem::path& path) {
   constexpr size_t kPieceBytes = 256 * 1024;
@@ -143,7 +143,7 @@ void HintCache::read_part(const DatabaseDescription& database, uint32_t part,
     const FileDescriptor file = open_for_reading(path);
     if (file_size(file, path) == bytes.size() && read_and_hash(file, bytes, path) == hash) return;
   } catch (const std::runtime_error&) {
-    // Missing or unreadable: the same trouble with the same cure.
+    // The file is missing or unreadable: the cure is the same.
   }
   const bool packed = database.layout().mode() == Mode::kPacked;
   throw CacheError((packed ? "a downloaded mask" : "a downloaded hint") +
@@ -191,7 +191,7 @@ std::vector<MissingHint> HintCache::hints_to_fetch(const DatabaseDescription& wa
 }
 
 void HintCache::drop_everything() const {
-  // The manifest last: until it is gone, another attempt begins with this again.
+  // The manifest goes last: until then, another attempt begins with this again.
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(hints_)) {
     files.push_back(entry.path());

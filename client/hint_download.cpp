@@ -38,7 +38,7 @@ std::string name_of(const HintShape& shape, uint32_t part) {
 // The beginning of one part, in a file that outlives the process.
 class PartialHint {
  public:
-  // Goes on with what an earlier attempt left when `resume` is set, and from nothing otherwise.
+  // Continues an earlier attempt's file if `resume` is set, and otherwise begins from nothing.
   PartialHint(const std::filesystem::path& folder, const MissingHint& hint, const HintShape& shape,
               bool resume)
       : hint_(hint),

@@ -20,7 +20,7 @@ using std::chrono::steady_clock;
 constexpr uint64_t kBytesMax = uint64_t{256} << 20;
 // The largest secrets are those of a query in packed mode with a short key, or in hint mode.
 constexpr uint64_t kSecretBytes = 4 * 2 * ring::kDimension;
-// About: of a place, where it is and what points to it; of a key, its copy and its Answer.
+// These are estimates: for a place, it and its pointers; for a key, its copy and its Answer.
 constexpr uint64_t kPlaceBytes = 128, kKeyBytes = 1024;
 
 }  // namespace
@@ -35,7 +35,7 @@ struct LookUp::Request {
         body(query_count * layout.query_bytes()) {}
 
   SecretBuffer<KeyPlace> places;
-  // The key of each place among those of the look-up. Of a bucket without a key, their number.
+  // The key of each place among those of the look-up. A bucket without a key has their number.
   SecretBuffer<uint32_t> keys;
   std::vector<DecodingSecret> secrets;  // of each query
   std::optional<RingDecoder> decoder;   // of the query, if it has several places
@@ -112,7 +112,8 @@ size_t LookUp::ask(size_t count) {
       session_.remote_.wait_while_busy(busy, ++busy_count);
       continue;
     } catch (const KeptConnectionClosed&) {
-      // Perhaps before the server saw the request. A query is never sent twice.
+      // The connection broke, perhaps before the server saw the request. A query is never sent
+      // twice.
       if (std::exchange(has_connected_anew, true)) throw;
       continue;
     } catch (const EpochGoneError&) {
@@ -124,7 +125,7 @@ size_t LookUp::ask(size_t count) {
       begin();
       continue;
     } catch (const ServerError& refusal) {
-      // A server that takes fewer queries at a time than most: from now on one by one.
+      // The server takes fewer queries at a time than most: from now on each request has one.
       if (size == 1 || (refusal.status() != 413 && refusal.status() != 400)) throw;
       session_.queries_per_request_ = 1;
       begin_request();

@@ -134,8 +134,8 @@ Client connect(Settings& settings, const std::shared_ptr<StageProgress>& progres
   return client;
 }
 
-// Bytes as they are for a program that reads them, and for a person without what would drive the
-// terminal: servers choose values.
+// Returns bytes as they are for a program that reads them, and for a person without control
+// characters, which would drive the terminal: servers choose values.
 std::string shown(int stream, const std::string& text) {
   return isatty(stream) != 0 ? printable(text, std::string_view::npos) : text;
 }
@@ -172,7 +172,7 @@ void print_json(const std::string& key, const Answer& answer) {
   print(line.dump(-1, ' ', isatty(STDOUT_FILENO) != 0) + "\n");
 }
 
-// Answers keys and prints what they give; remembers whether one was not there, or not asked for.
+// Answers keys and prints the results; remembers whether a key was not there, or not asked for.
 class Getter {
  public:
   Getter(Client client, const Settings& settings, std::shared_ptr<StageProgress> progress,
@@ -246,7 +246,7 @@ void run_get(Settings& settings) {
     for (const std::string& text : texts) keys.push_back(decode_key(text, encoding));
     return keys;
   };
-  // Every key is looked at before the server hears of any.
+  // All keys are checked before the server receives a query for any.
   const std::vector<std::string> keys = decoded(settings.keys);
   const bool from_input = settings.keys.empty();
   const auto start = std::chrono::steady_clock::now();

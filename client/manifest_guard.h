@@ -33,7 +33,7 @@ struct SeenSigners {
   std::string signer;
   std::map<std::string, SeenManifest> newest;  // by public key
 
-  // Takes the newer entries of `other`, and its signer if there is none here.
+  // Adds the newer entries of `other`, and its signer if there is none here.
   void merge(const SeenSigners& other);
 
   bool operator==(const SeenSigners&) const = default;
@@ -44,7 +44,7 @@ std::string serialize_seen_signers(const SeenSigners& seen);
 // Throws InputError if the text is not one of serialize_seen_signers().
 SeenSigners parse_seen_signers(std::string_view text);
 
-// The file of them, which lies next to the hints. All clients of one user share it.
+// The file of the seen signers, which lies next to the hints. All clients of one user share it.
 class SeenSignersFile {
  public:
   static constexpr const char* kName = "signers.json";

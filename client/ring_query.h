@@ -102,8 +102,7 @@ class RingDecoder {
 };
 
 // Prepares queries for one database, in the way that its mode requires. Holds the data that all of
-// them share. If responses are packed, it is worth
-// keeping for the next queries.
+// them share. If responses are packed, it is worth keeping for the next queries.
 class QueryPreparation {
  public:
   explicit QueryPreparation(const Manifest& manifest);

@@ -61,7 +61,7 @@ void Session::sync_once(bool verify, SyncResult& result) {
 }
 
 std::string Session::take_manifest() {
-  // Used once, whatever comes of it: what is wrong with it now would stay wrong.
+  // The manifest is used once, whatever the outcome: an error in it would stay one.
   if (auto fetched = std::exchange(manifest_text_, std::nullopt)) return std::move(*fetched);
   return fetch_manifest();
 }

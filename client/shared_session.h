@@ -53,7 +53,7 @@ class SharedSession {
   // False after a fork, in the child. Takes no locks.
   bool is_of_this_process() const;
 
-  // After the last call that ended.
+  // The number after the last call that ended.
   size_t prepared_count() const { return prepared_count_; }
 
   // Both belong to the last call that ended.

@@ -58,7 +58,8 @@ uint64_t bytes_beside(const std::vector<std::string>& kernels, uint64_t rows, ui
   return bytes;
 }
 
-// Makes it current. With the code of all kernels there, what is free is free for the matrix.
+// Makes the device current, and loads the code of all kernels, so that the memory that is free
+// afterwards is free for the matrix.
 int prepare_device(int device) {
   use_cuda_device(device);
   load_scan_kernels();
@@ -144,7 +145,7 @@ class CudaEngine final : public Engine {
   }
 
  private:
-  // The words in whole vectors, to the device and back.
+  // Copies the words to the device in whole vectors, and the products back.
   void multiply_some(QueryBatch queries, RowRange rows, ColumnRange range, ProductBatch products) {
     const auto count = static_cast<uint32_t>(queries.count);
     const uint64_t columns = range.count;

@@ -1,5 +1,5 @@
-// A connection to the server that is loaded, over TCP or TLS, for coroutines.
-// Includes Boost.Asio, so few files include this.
+// A connection to the server that is loaded, over TCP or TLS, for coroutines. Includes Boost.Asio,
+// so few files include this.
 #pragma once
 
 // Before Asio, whose version 1.74 uses std::exchange without it.

@@ -273,7 +273,7 @@ class Client {
     this.#end(new CancelledError('cancelled', 'the client was closed; connect again'));
   }
 
-  // connect()'s own part.
+  // This is connect()'s own part.
   async start(signal) {
     await this.#ask(null, signal);
     return this;
@@ -288,7 +288,7 @@ class Client {
   async #ask(message, signal) {
     if (this.#isClosed) throw new CancelledError('cancelled', 'the client was closed; connect again');
     if (signal && signal.aborted) throw new CancelledError('cancelled', 'cancelled by its signal');
-    // The worker does not listen while it works: what ends a call ends the worker, and all other calls with it.
+    // The worker does not listen while it works, so a stop ends the worker, and all other calls with it.
     const stop = () => this.#end(new CancelledError('cancelled',
       'cancelled by a signal, and with it everything that this client was asked; ask again'));
     signal?.addEventListener('abort', stop, {once: true});
@@ -303,8 +303,8 @@ class Client {
     }
   }
 
-  // A worker's own client does the same, but another worker begins again. What is a key in the one kind may be none in
-  // the other: whether a query follows would tell the server.
+  // A worker's own client does the same, but another worker begins again. A key of one kind may not be one of the
+  // other: whether a query follows would tell the server.
   #checkKind() {
     if (this.#info.kind === this.#kind) return;
     throw new ProtocolError('protocol', `the server at ${this.#url} had a database of the kind ${this.#kind} and now has`

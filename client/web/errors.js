@@ -24,7 +24,7 @@ export class ProtocolError extends BlindfuseError {}
 export class SignatureError extends ProtocolError {}
 // The server answered with an error; `status` is its own. Also busy and epoch-gone.
 export class ServerError extends BlindfuseError {}
-// A signal, or close(), ended it.
+// A signal, or close(), ended the call.
 export class CancelledError extends BlindfuseError {}
 // The cached hints are damaged.
 export class CacheError extends BlindfuseError {}

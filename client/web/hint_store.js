@@ -146,7 +146,7 @@ export class HintStore {
               store.put(bytes(), [this.address, path]);
             }
           } catch (error) {
-            // All or nothing: what was put before it threw would else be kept by itself.
+            // Either all is stored or nothing: entries put before the error would otherwise be kept by themselves.
             done.catch(() => {});
             transaction.abort();
             throw error;

@@ -54,7 +54,7 @@ class Helper {
   }
 }
 
-// Lets messages in.
+// Other messages get their turn.
 const channel = new MessageChannel();
 function turn() {
   return new Promise((resolve) => {
@@ -74,12 +74,12 @@ export class Preparer {
     this.helpersMax = Math.min(self.navigator?.hardwareConcurrency ?? 1, workersMax) - 1;
   }
 
-  // Starts those that there are not yet. prepare() does, too, where it needs them; before, they get ready meanwhile.
+  // Starts the helpers that are missing. prepare() does, too, where it needs them; before, they get ready meanwhile.
   addHelpers() {
     try {
       while (this.helpers.length < this.helpersMax) this.helpers.push(new Helper(this.module));
     } catch {
-      // A browser whose workers have no workers: with those that there are, then.
+      // Workers of this browser cannot have workers, so the number stays as it is.
       this.helpersMax = this.helpers.length;
     }
   }

@@ -16,7 +16,7 @@ export async function verdictOn({signer, signature}, message) {
     const key = await subtle.importKey('raw', bytesOf(signer), {name: 'Ed25519'}, false, ['verify']);
     return await subtle.verify({name: 'Ed25519'}, key, bytesOf(signature), message) ? 'right' : 'wrong';
   } catch (error) {
-    // Anything else is said of a key that is none.
+    // Any other error means that the key is not valid.
     return error.name === 'NotSupportedError' ? 'unable' : 'wrong';
   }
 }

@@ -33,7 +33,7 @@ template <typename Kernel>
 void allow_shared(Kernel kernel, uint32_t shared_bytes) {
   BLINDFUSE_CUDA_START(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             static_cast<int>(shared_bytes)));
-  // Shared memory first: what is read once does not stay in what is left of it.
+  // Shared memory comes first: data that is read once does not stay in the rest of the cache.
   BLINDFUSE_CUDA_START(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                             static_cast<int>(cudaSharedmemCarveoutMaxShared)));
 }

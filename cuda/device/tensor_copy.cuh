@@ -50,7 +50,7 @@ __device__ __forceinline__ void arrive(uint64_t* barrier) {
   BLINDFUSE_TENSOR("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address_of(barrier))
                    : "memory");
 }
-// Before the copies that bring these bytes.
+// Called before the copies that bring these bytes.
 __device__ __forceinline__ void arrive_and_expect(uint64_t* barrier, uint32_t bytes) {
   BLINDFUSE_TENSOR(
       "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address_of(barrier)),

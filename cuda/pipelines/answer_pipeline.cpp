@@ -116,7 +116,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
                              {lane.products + range.first, columns_}, stream);
     }
     if (check != nullptr) {
-      // A value that does not arrive here is not right.
+      // The values are wrong unless the device writes them.
       std::fill_n(lane.differences.data(), queries, ~uint32_t{0});
       check->start_compare(lane.products, lane.sums, queries, lane.differences.data(), stream);
     }

@@ -86,7 +86,7 @@ class DevicePanelProducts final : public PanelProducts {
   PinnedMemory<uint32_t> sums_;
   Panel panels_[2];
   unsigned next_ = 0;
-  // Last, so that they are through before the memory goes.
+  // The stream is the last member, so that its copies are done before the memory goes.
   Stream copies_;
   Stream products_stream_;
 };

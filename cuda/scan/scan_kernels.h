@@ -43,7 +43,7 @@ void start_cut(const BitSequences& from, uint32_t query_count, const Limbs& limb
 // Warps with which start_cut() cuts a query's bit sequence into limbs of this pitch.
 uint32_t cut_warps(uint64_t limb_pitch);
 void start_scan_dp4a(const ScanArgs& args, cudaStream_t stream);
-// The limbs in LimbOrder::kMma.
+// Takes the limbs in LimbOrder::kMma.
 void start_scan_mma(const ScanArgs& args, cudaStream_t stream);
 // Requires has_wgmma(), and the limbs in LimbOrder::kWgmma.
 void start_scan_wgmma(const ScanArgs& args, cudaStream_t stream);

@@ -131,7 +131,7 @@ void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t str
   }
 }
 
-// Odd multiples of a canary's query.
+// The memory in which odd multiples of a canary's query are multiplied.
 struct Scanner::Trial {
   const uint32_t* query;  // the canary's words and product
   const uint32_t* product;
@@ -171,7 +171,8 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
   stream.wait();
   check_vector_ = nullptr;
   if (!canary.weights.empty()) make_check_vector(canary);
-  // After all that has read it: a byte that had changed before would have become what is right.
+  // The check comes after all kernels have read the matrix: a byte that had changed before would
+  // have become what is right.
   matrix_.check();
 }
 
@@ -198,8 +199,8 @@ void Scanner::check_kernel(const Trial& trial, Kernel kernel, uint32_t query_cou
               std::to_string(difference.column) + " of query " + std::to_string(difference.query));
 }
 
-// Right where for each bucket the canary's words, weighted by it, are what its products are,
-// weighted.
+// The vector is right if, for each bucket, the canary's words weighted by it equal its weighted
+// products.
 void Scanner::make_check_vector(const Canary& canary) {
   auto check = std::make_unique<CheckVector>(matrix_, canary.weights, canary.bucket_count);
   const std::vector<uint32_t> vector = check->compute();
@@ -245,8 +246,8 @@ void Scanner::calibrate() {
   calibrations_->store(rows, columns, measured);
 }
 
-// The least of two, after one that warms up. Limbs are random: what tensor cores draw, and so the
-// clock that they keep, depends on what they multiply.
+// Returns the lesser time of two scans, after one that warms up. Limbs are random: the power that
+// tensor cores draw, and so their clock, depends on the operands.
 double Scanner::milliseconds(Kernel kernel, uint32_t query_count) {
   const DeviceMemory<int8_t> limbs(limb_rows_for(query_count) * matrix_.pitch());
   const DeviceMemory<uint32_t> products(query_count * matrix_.column_count());

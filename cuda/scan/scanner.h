@@ -28,8 +28,8 @@ class Scanner {
   };
 
   // kernels: those that it may use, the fastest of them by the size of the batch: one or more of
-  // scan_kernel_names(), or none for all that the device runs. calibrations: those
-  // of the matrix's device. Throws UsageError for any other name.
+  // scan_kernel_names(), or none for all that the device runs. calibrations: those of the matrix's
+  // device. Throws UsageError for any other name.
   Scanner(const DeviceMatrix& matrix, const std::vector<std::string>& kernels,
           std::shared_ptr<Calibrations> calibrations = std::make_shared<Calibrations>());
 

@@ -75,7 +75,7 @@ void load_product_kernels() {
 template <int kQueries, typename Epilogue>
 void start_dp4a_of(const ProductNames& names, const typename Epilogue::Args& args,
                    uint32_t first_query, cudaStream_t stream) {
-  // Enough blocks that the last ones to end are a small part of all.
+  // There are enough blocks that the last ones to end are a small part of all.
   constexpr uint64_t kBlocksAProcessor = 64;
   const uint64_t rows = uint64_t{args.step_count} * kStepRows;
   const uint32_t row_blocks = blocks_for(rows, kDp4aBlockRows);

@@ -95,7 +95,8 @@ void append_line(const fs::path& path, const std::string& line) {
 }
 
 // A file of keys, for this program alone: another one that changes it waits. It is locked by a file
-// next to it that only its owner can open: who can read a folder or a file can lock it for good.
+// next to it that only its owner can open: a user who can read a folder or a file can lock it for
+// good.
 class KeyFile {
  public:
   explicit KeyFile(const fs::path& named)

@@ -31,7 +31,7 @@ struct InputChoices {
   SourceOptions source;
   InputOptions input;
 
-  // The files themselves, which come without a name of an option.
+  // Adds the files themselves, which come without a name of an option.
   CLI::Option* add_files_to(CLI::App& command);
   void add_to(CLI::App& command);
 

@@ -34,14 +34,14 @@ std::string up_and_down(const Layout& layout) {
          " down";
 }
 
-// A name, and what stands after it.
+// Writes a name, and the text after it.
 std::string line(const char* name, const std::string& text) {
   char begin[32];
   std::snprintf(begin, sizeof begin, "  %-15s", name);
   return begin + text + "\n";
 }
 
-// Five lines.
+// Writes five lines.
 std::string cost_lines(const Plan& plan, const LayoutCost& cost) {
   const Layout& layout = plan.layout;
   const bool several = layout.batch.has_value();

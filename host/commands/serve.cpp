@@ -68,7 +68,8 @@ LoadedDatabase load(const ServeOptions& options, CheckedEngines& engines,
   return database;
 }
 
-// The version, and every option that was given, wherever.
+// Logs the version, and every option that was given on the command line, in the file or in the
+// environment.
 void log_start(const CLI::App& command) {
   nlohmann::ordered_json members = {{"version", program_version()}};
   for (const CLI::Option* option : command.get_options()) {
@@ -131,13 +132,14 @@ void run_serve(ServeOptions& options, const CLI::App& command) {
   check_descriptors(options);
   auto tls = load_certificate(options);
   auto api_keys = options.api_keys.empty() ? nullptr : std::make_shared<ApiKeys>(options.api_keys);
-  // Before any thread starts, an engine's or its driver's, which would die of a signal later.
+  // Signals are blocked before any thread of an engine or its driver starts, which would die of a
+  // signal later.
   Signals signals;
   DeviceEnd end(options.service.ready_file);
   std::optional<CheckedEngines> engines;
   std::optional<LoadedDatabase> database;
   end_if_device_lost(end, [&] {
-    // Meanwhile there is nothing to finish, and a signal ends the program as usual.
+    // There is nothing to finish meanwhile, and a signal ends the program as usual.
     signals.run_until_next(
         [&] {
           engines.emplace(make_checked_engines(

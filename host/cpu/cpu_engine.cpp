@@ -242,7 +242,7 @@ class CpuEngine final : public Engine {
         const uint64_t end = std::min(rows.last, (block + 1) * Matrix::kBlockRows);
         const uint64_t row_in_block = row % Matrix::kBlockRows;
         limbs_[index].cut(some, {row - all.first, end - all.first}, row_in_block % kGroupRows);
-        // After the last row come other queries, or another product.
+        // The last row is followed by other queries, or another product.
         const uint64_t next_row = end < rows.last ? end : rows.first;
         multiply_block(index, block, row_in_block / kGroupRows, columns, sums,
                        matrix_.tile(next_row / Matrix::kBlockRows, tile_of(columns.first)));
@@ -251,7 +251,7 @@ class CpuEngine final : public Engine {
     }
   }
 
-  // A slab after the other; `next` is what will be read after that. Where the columns begin or end
+  // Multiplies one slab after the other; `next` is read after that. Where the columns begin or end
   // within a tile, some whole tiles there are multiplied apart.
   void multiply_block(unsigned index, uint64_t block, uint64_t first_group, Share columns,
                       ProductBatch products, const int8_t* next) {

@@ -29,8 +29,8 @@
 
 namespace blindfuse {
 
-// Files whose names are the hashes of their contents.
-// Whether a file is there, whole and unaltered. Reads all of it.
+// True if the file is there, whole and unaltered: its name is the hash of its content. Reads all of
+// it.
 bool is_intact(const std::filesystem::path& path, uint64_t bytes, const Sha256Digest& content);
 
 // The file is in `folder`. A symbolic link does not count as the file.

@@ -36,7 +36,7 @@ class CheckedFile {
     hash_.update(bytes);
   }
 
-  // After everything has been read.
+  // Called after everything has been read.
   void check_hash() {
     if (hash_.finish() == expected_) return;
     throw InputError(path_.string() + " is altered: its content does not match its hash");
@@ -50,8 +50,8 @@ class CheckedFile {
   uint64_t offset_ = 0;
 };
 
-// The columns of a shard's file into the engine, some at a time: a shard may be the whole matrix.
-// Told of each of them, which it may look at: on_columns.
+// Reads the columns of a shard's file into the engine, some at a time: a shard may be the whole
+// matrix. on_columns is called for each of them, and may read it.
 template <typename OnColumns>
 void read_columns(CheckedFile file, uint64_t first, uint64_t count, Engine& engine,
                   const OnColumns& on_columns) {
@@ -106,7 +106,7 @@ std::vector<ColumnRange> unchanged_columns(const LoadedDatabase& database,
   return columns;
 }
 
-// Takes these from the previous epoch's engine, as far as it is available; says which shards'
+// Takes these from the previous epoch's engine, as far as it is available. Returns the shards whose
 // matrices are there now.
 std::vector<bool> share_matrices(LoadedDatabase& database, std::span<const ColumnRange> columns,
                                  const LoadedDatabase* previous,

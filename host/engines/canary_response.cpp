@@ -70,7 +70,7 @@ void append_packing_key(std::vector<uint8_t>& query, const RandomSource& random)
   query.resize(first + ring::kKeyBytes);
   random(std::span(query).subspan(first));
   for (size_t i = 0; i < ring::kKeyWords; ++i) {
-    // Drawn again where it is not below the modulus, as one in 350,000 is not.
+    // A word that is not below the modulus, as one in 350,000, is drawn again.
     uint8_t* const word = query.data() + first + 4 * i;
     while (load_le<uint32_t>(word) >= ring::kPackingModulus) random({word, 4});
   }

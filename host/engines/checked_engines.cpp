@@ -90,7 +90,7 @@ std::unique_ptr<EngineMaker> CheckedEngines::choose() {
     return make_engine_maker("cpu", request_.thread_count);
   };
   if (!may_have_device() || (!name && request_.name != "auto")) {
-    // The CPU; or an error that says why there are no others.
+    // The engine is the CPU's, or an error says why there are no others.
     return request_.name == "auto" ? on_cpu()
                                    : make_engine_maker(request_.name, request_.thread_count);
   }
@@ -131,7 +131,7 @@ std::unique_ptr<EngineMaker> CheckedEngines::named(const std::string& kernel, in
   const bool is_checked =
       kernel.empty() || std::ranges::count(result.checks, kernel, &Check::kernel) > 0;
   if (!result.why_no_device.empty() || !is_checked) {
-    // Throws what says by its kind why there is no such engine.
+    // Throws an error whose kind says why there is no such engine.
     make_engine_maker(request_.name, request_.thread_count);
     throw ResourceError("the engine " + request_.name + " could not run: " + failures(result));
   }

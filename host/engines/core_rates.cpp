@@ -28,7 +28,7 @@ using ring::kDimension;
 
 constexpr size_t kBatch = ServingNeeds{}.batch_max;
 
-// The least time of several runs: whatever else the machine does makes some of them longer.
+// Returns the least time of several runs: other work of the machine makes some of them longer.
 template <typename Work>
 double least_seconds(const Work& work) {
   constexpr int kRunsMin = 2;
@@ -148,7 +148,7 @@ class SecondLevelProblem {
     for (size_t i = 0; i < entries_.size(); ++i) entries_[i] = static_cast<int32_t>(i % 1024) - 512;
   }
 
-  // key_order 0: the key that every query has.
+  // key_order 0 stands for the key that every query has.
   double seconds(size_t blocks, uint32_t key_order, size_t columns) {
     const size_t rows = blocks * kDimension;
     const SecondLevelPacker packer({blocks_.data(), rows}, key_order, masks_);

@@ -14,14 +14,13 @@
 
 namespace blindfuse {
 
-// The names of engines on a GPU.
-// "cuda", "cuda:KERNEL", "cuda@DEVICE" or "cuda:KERNEL@DEVICE".
+// The name of an engine on a GPU: "cuda", "cuda:KERNEL", "cuda@DEVICE" or "cuda:KERNEL@DEVICE".
 struct CudaName {
   std::string kernel;  // empty: the fastest
   int device = 0;
 };
 
-// Nothing if it is not the name of an engine on a GPU.
+// Returns nothing if it is not the name of an engine on a GPU.
 std::optional<CudaName> parse_cuda_name(std::string_view name);
 
 // "auto", "cpu", "cpu:KERNEL", "cuda" or "cuda:KERNEL", the last two with "@DEVICE" or without.

@@ -128,7 +128,8 @@ std::string check_scan(std::string_view kernel, int device, size_t count) {
       check_scan_of(*maker, rows, numbers.octets(rows * long_columns(device)), {32, 32},
                     numbers.octets(count * rows * sizeof(uint32_t)), count);
   if (!wrong.empty()) return wrong;
-  // The largest sums that there are: bytes of -128 times limbs of -1 and 127, as 0xff7f7f7f has.
+  // The words give the largest sums that there are: bytes of -128 times limbs of -1 and 127, as
+  // 0xff7f7f7f has.
   const std::vector<uint8_t> least(kRows * kColumns, 0x80);
   std::vector<uint8_t> queries(count * kRows * sizeof(uint32_t), 0x7f);
   for (size_t i = 3; i < queries.size(); i += 4) queries[i] = 0xff;
@@ -179,7 +180,7 @@ void append_key(Numbers& numbers, std::vector<uint8_t>& query) {
   }
 }
 
-// second: of responses with a second level, without its polynomials; its words have 11 bits.
+// second: describes responses with a second level, without its polynomials; its words have 11 bits.
 std::string check_packing(std::string_view kernel, int device, uint64_t packs, size_t count,
                           std::optional<SecondLevelSpec> second = std::nullopt) {
   constexpr uint64_t kFewRows = 130;
@@ -246,7 +247,7 @@ std::string check_tables(int device) {
   std::vector<uint32_t> blocks(kPackRows), key_masks(ring::kKeyWords);
   for (uint32_t& word : blocks) word = static_cast<uint32_t>(numbers.next());
   for (uint32_t& word : key_masks) word = below_modulus(numbers);
-  // Few columns: the others are zero.
+  // Only a few columns are set. The others are zero.
   constexpr uint64_t kSet = 5;
   const auto columns = numbers.octets(kSet * kPackRows);
   const auto table_by = [&](const EngineMaker& engines) {

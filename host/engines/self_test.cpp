@@ -222,7 +222,7 @@ std::string_view name_of(SelfTestResult::Outcome outcome) {
 SelfTestResult run_self_test(const SelfTestOptions& options) { return SelfTest(options).run(); }
 
 void run_self_test_worker(int device, size_t first, const std::vector<std::string>& without) {
-  // It ends no later than the process that asked for it.
+  // The worker ends no later than the process that asked for it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const Report report;
   const int count = device_count();

@@ -99,7 +99,7 @@ void compute_hint(const PublicMatrix& public_matrix, Engine& engine, WorkerThrea
     const RowRange rows{first, std::min(first + kRowsAtOnce, row_count)};
     const std::span<uint32_t> panels = sums->buffer();
     fill_panels(public_matrix, rows, threads, panels, check);
-    // A's rows, as the n vectors that they are.
+    // The rows of A are the n vectors.
     sums->add({panels.data(), n, kPanelRows, public_matrix.panel_words()}, rows);
     on_rows(rows.size());
   }

@@ -6,7 +6,7 @@
 
 namespace blindfuse {
 
-// The number of bytes that suffices to recognize one.
+// This many first bytes suffice to recognize one.
 inline constexpr size_t kCompressionMagicBytes = 6;
 
 // Throws InputError if `start`, the first bytes of the input called `name`, is the start of a gzip,

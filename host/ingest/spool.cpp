@@ -60,7 +60,7 @@ void KeyHashSet::grow() {
 namespace {
 
 constexpr size_t kBufferBytes = 32 * 1024;
-// hash (32), place (8), source (4), length of the value (4), length of the key's start (1)
+// hash (32), place (8), source (4), length of the value (4), length of the key's start (1).
 constexpr size_t kHeaderBytes = 49;
 static_assert(Spool::kKeyStartBytes <= UINT8_MAX);
 
@@ -125,7 +125,7 @@ void Spool::append(const SpoolEntry& entry, std::string_view key) {
   ++appended_count_;
   if (partition.buffer.size() < kBufferBytes) return;
   if (policy_ != DuplicatePolicy::kNone) sift(partition);
-  // A key that comes all the time leaves room for many more entries.
+  // A key that comes very often leaves room for many more entries.
   if (partition.buffer.size() >= kBufferBytes / 2) flush(partition);
 }
 

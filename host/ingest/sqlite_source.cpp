@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kOneStatement = "; expected one SELECT statement";
 
-// SQLite's own words for these are only "unable to open database file". Nothing is opened here: to
+// SQLite's own message for these is only "unable to open database file". Nothing is opened here: to
 // close a descriptor of the file would drop the locks that SQLite holds on it in this process.
 void check_file(const std::string& path) {
   struct stat status = {};
@@ -46,7 +46,8 @@ int authorize(void*, int action, const char* name, const char* function, const c
     case SQLITE_SELECT:
     case SQLITE_READ:
     case SQLITE_RECURSIVE:
-    // Full-text and R-tree tables prepare what they would write; the file is open for reading.
+    // Full-text and R-tree tables prepare statements that would write; the file is open for
+    // reading.
     case SQLITE_INSERT:
     case SQLITE_UPDATE:
     case SQLITE_DELETE:
@@ -103,7 +104,7 @@ SqliteSource::SqliteSource(const std::string& path, const SourceOptions& options
 SqliteSource::~SqliteSource() = default;
 
 void SqliteSource::open_database() {
-  // Other names mean more to SQLite: ":memory:", "file:words.db?mode=rwc".
+  // SQLite gives other names a meaning: ":memory:", "file:words.db?mode=rwc".
   const std::string path = name_.starts_with('/') ? name_ : "./" + name_;
   open(path, SQLITE_OPEN_READONLY);
   if (is_whole_without_log()) {
@@ -253,7 +254,7 @@ std::string_view SqliteSource::read_field(int column, FieldDecoder& decoder) {
                             (type == SQLITE_NULL ? "NULL" : "REAL") +
                             "; expected TEXT, BLOB or INTEGER");
   }
-  // The pointer first: making it may change the length.
+  // The pointer comes first: making it may change the length.
   const void* data = type == SQLITE_BLOB ? sqlite3_column_blob(statement, column)
                                          : sqlite3_column_text(statement, column);
   const auto size = static_cast<size_t>(sqlite3_column_bytes(statement, column));

@@ -44,7 +44,7 @@ std::string refusal(const fs::path& root, const std::vector<std::string>& unknow
          "database is being copied there, wait for its manifest)";
 }
 
-// A build replaces files by their names; what is not a file is not a build's.
+// A build replaces files by their names. Anything else than a file does not come from a build.
 void expect_file(const OpenFolder& root, const char* name) {
   const auto status = root.status(name);
   if (!status || status->kind == EntryKind::kFile) return;
@@ -105,8 +105,8 @@ LockedDirectory::~LockedDirectory() {
 }
 
 FileDescriptor LockedDirectory::take_lock() const {
-  // A folder of another program gets no file of ours; but what another build is making now is known
-  // only once it is done.
+  // A folder of another program gets no file of ours. The names that another build is making now
+  // are known only once it is done.
   if (!had_lock_file_) check(BuildJournal(root_));
   auto lock = try_lock(directory_.lock_file());
   if (!lock) {
@@ -256,8 +256,8 @@ void LockedDirectory::publish(const Manifest& manifest, const EpochTable& table,
   published_ = kept;
   if (epoch == current_ && signature == current_signature_) return;
   if (current_ && epoch != current_) {
-    // Written first: a crash in between leaves the current epoch in the list, where readers ignore
-    // it.
+    // The list is written first: a crash in between leaves the current epoch in it, where readers
+    // ignore it.
     writer_.replace(DatabaseDirectory::kRetiredFile,
                     retired_text(directory_.read_retired(*current_), *current_));
   }
@@ -280,7 +280,7 @@ void LockedDirectory::note_replaced_files(const std::set<std::string>& kept) {
   }
 }
 
-// Removes what held the files that are cleared.
+// Removes the folders of the files that are cleared.
 void LockedDirectory::undo() {
   // Empty folders alone go: another program may have begun to use one.
   for (const std::string& folder : journal_.folders()) root_.remove_empty_folder(folder);

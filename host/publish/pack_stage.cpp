@@ -251,7 +251,7 @@ void PackBatches::make(std::span<const uint32_t> packs, const OnColumns& on_colu
   });
 }
 
-// Makes a pack that a device has made again on the processor.
+// Makes a pack of a device again on the processor, and compares.
 void PackBatches::require_right(uint32_t pack, PackingTable table,
                                 std::span<const uint32_t, kDimension> mask) const {
   const uint64_t rows = source_.layout.row_count;
@@ -278,7 +278,7 @@ void PackBatches::require_right(uint32_t pack, PackingTable table,
                         "published");
 }
 
-// Sealed, with all columns of the packs.
+// Returns a sealed maker with all columns of the packs.
 std::unique_ptr<PackMaker> PackBatches::maker_of(std::span<const uint32_t> packs,
                                                  const Buckets& buckets,
                                                  const OnColumns& on_columns) {

@@ -75,7 +75,7 @@ std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request) {
                        std::string(mode_name(*request.mode)));
     }
     std::vector<Plan> plans = plan_layouts(request);
-    // Several keys a request have been asked for, and take large tables.
+    // An operator who asks for several keys a request accepts large tables.
     if (request.is_unasked && !request.batch) leave_out_large_tables(plans);
     if (plans.empty()) {
       throw InputError(

@@ -49,7 +49,7 @@ struct Recommendation {
 };
 
 // request: one for plan_modes(), whose errors are thrown. levels_fixed: the operator has fixed the
-// levels of packed responses, so that no alternative has others.
+// levels of packed responses, so that alternatives have the same.
 Recommendation recommend(const PlanRequest& request, bool levels_fixed, const CoreRates& rates);
 
 // The fewest keys for which one request of `layout`, for several keys, has fewer bytes than as many

@@ -21,7 +21,7 @@ struct Sample {
 // read_input returned it.
 std::vector<Sample> take_samples(const Input& input, DatabaseKind kind, const Salt& salt);
 
-// JSON; parse throws InputError.
+// Writes JSON. The parser throws InputError.
 std::string serialize_samples(const std::vector<Sample>& samples);
 std::vector<Sample> parse_samples(std::string_view text);
 

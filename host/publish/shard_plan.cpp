@@ -21,7 +21,7 @@ uint64_t records_of(const PlanRequest& request) {
   return request.key_count * (request.batch ? kBucketChoices : 1);
 }
 
-// 2^k and 3 * 2^k, or, with finer steps, eight between two powers. In order.
+// Numbers of shards: 2^k and 3 * 2^k, or, with finer steps, eight between two powers. In order.
 std::vector<uint32_t> shard_grid(uint32_t steps, uint32_t most) {
   std::vector<uint32_t> counts = {1};
   for (uint32_t power = 2; power <= most; power *= 2) {

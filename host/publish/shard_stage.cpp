@@ -337,8 +337,8 @@ void for_each_block(const Layout& layout, const ColumnSink& sink,
   }
 }
 
-// Steps come in the order of peeling, and keys and values lie anywhere: what a step will read is
-// fetched while earlier ones are done.
+// Fetches the memory that a step will read while earlier steps are done: steps come in the order of
+// peeling, and keys and values lie anywhere.
 void fetch_ahead(std::span<const FilterStep> steps, size_t i, std::span<const SpoolEntry> entries) {
   constexpr size_t kEntryAhead = 16;
   constexpr size_t kValueAhead = 8;

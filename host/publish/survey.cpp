@@ -155,7 +155,7 @@ std::string key_text(const std::string& key, TextEncoding encoding) {
   const Duplicate& duplicate = *tally.earliest;
   std::string more;
   if (tally.duplicates > 1) {
-    // Reading ends early when many are near each other.
+    // Reading ends early when there are many duplicates near each other.
     more = std::string(input.spool->has_duplicate() ? " (and at least " : " (and ") +
            std::to_string(tally.duplicates - 1) + " more)";
   }

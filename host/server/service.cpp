@@ -27,7 +27,7 @@
 namespace blindfuse {
 namespace {
 
-// systemd wants to know since when, by its own clock.
+// systemd needs the time by its own clock.
 std::string reloading_state() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -78,7 +78,7 @@ ServerOptions with_keys(ServerOptions options, std::shared_ptr<ApiKeys> api_keys
   return options;
 }
 
-// All that serves, from a loaded database on.
+// Runs the parts of a server from a loaded database on.
 class Service {
  public:
   Service(ServiceParts parts, const ServiceOptions& options, DeviceEnd& end)
@@ -122,13 +122,14 @@ class Service {
     notify_service_manager("READY=1");
   }
 
-  // The epoch first: no file that cannot be read is in its way.
+  // The epoch comes first, so that no file that cannot be read delays it.
   void reload() {
     if (reloader_) reloader_->request();
     files_->request();
   }
 
-  // Answers what has begun. False when a thread is left that reads files and does not end.
+  // Answers requests that have begun. Returns false when a thread is left that reads files and does
+  // not end.
   bool stop() {
     server_.readiness().set_stopping();
     // The reloader stops at its next step, while clients get their last answers.
@@ -160,7 +161,7 @@ class Service {
     return epoch;
   }
 
-  // All who wait for the device get status 503, whatever it has computed.
+  // Gives all clients that wait for the device status 503, whatever it has computed.
   void withhold_answers() {
     server_.readiness().set_stopping();
     for (const EpochInMemory& held : epochs_.in_memory()) {
@@ -208,13 +209,15 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
     is_announced = true;
     service->announce(options.ready_file);
   };
-  // A caller that knows that it serves has it finish; before that there is nothing to finish.
+  // A signal that comes after the announcement lets the service finish its requests. Before that
+  // there is nothing to finish.
   signals.run_until_next(start, [&](int signal) {
     if (!is_announced) Signals::die_of(signal);
     signals.request_stop();
   });
   while (signals.wait() == Signals::Event::kReload) service->reload();
-  // All that may wait for something that hangs: a log, a file system, an engine.
+  // The function has all steps that may wait for something that hangs: a log, a file system, an
+  // engine.
   const auto stop = [&] {
     log_info("shutting down; finishing requests in progress");
     notify_service_manager("STOPPING=1");
@@ -229,7 +232,7 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
     service.reset();
     log_info("stopped");
   };
-  // Told again, the process ends, whatever hangs.
+  // A second signal ends the process, whatever hangs.
   signals.run_until_next(stop, [&](int) { ReadyFile::end_process(options.ready_file); });
 }
 

@@ -45,7 +45,7 @@ class SpawnPlan {
   SpawnPlan(const SpawnPlan&) = delete;
   SpawnPlan& operator=(const SpawnPlan&) = delete;
 
-  // 0, or the number of the error.
+  // Returns 0, or the number of the error.
   int run(const std::string& program, std::vector<std::string> arguments, pid_t& pid) const {
     arguments.insert(arguments.begin(), program);
     std::vector<char*> argv;

@@ -1,5 +1,5 @@
-// Another process of this program, for work that may crash or hang. Its output is read line by
-// line, and every wait for it has a limit.
+// A child process that runs this program, for work that may crash or hang. Its output is read line
+// by line, and every wait for it has a limit.
 #pragma once
 
 #include <sys/types.h>

@@ -64,7 +64,8 @@ uint64_t sum_of(const fs::path& file, const std::vector<std::string>& names) {
   return sum;
 }
 
-// Version 1 has a number near 2^63 where there is no limit; that is above anything that is taken.
+// Version 1 has a number near 2^63 where there is no limit, which is above anything that a process
+// takes.
 std::optional<uint64_t> memory_left(const fs::path& folder, bool is_version_2) {
   std::optional<uint64_t> limit;
   for (const char* file : is_version_2 ? std::vector{"memory.max", "memory.high"}

@@ -10,7 +10,7 @@ namespace blindfuse {
 // A word's scale: a plaintext byte sits in the top 8 of its 32 bits (q / p = 2^24).
 inline constexpr uint32_t kPlaintextShift = 24;
 
-// The means by which a response is freed of the secret's share.
+// The way in which the secret's share is removed from a response.
 enum class Mode {
   kHint,    // the hint, which clients hold
   kPacked,  // the server, by packing responses under the secret itself: clients hold masks

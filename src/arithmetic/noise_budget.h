@@ -65,7 +65,7 @@ SecondNoise second_noise(uint64_t row_count, uint32_t record_bytes, uint32_t wor
                          uint32_t query_bits, uint32_t mask_bits, uint32_t response_bits,
                          uint32_t key_switches);
 
-// log2(2^a + 2^b), at most 0: of either event.
+// log2(2^a + 2^b), at most 0: the probability that either event happens.
 double log2_of_either(double a, double b);
 
 }  // namespace blindfuse

@@ -27,7 +27,7 @@ constexpr uint64_t mulhi(uint64_t a, uint64_t b) {
 // in WebAssembly a function of the compiler's library, without branches.
 class PublicDivisor {
  public:
-  // divisor: not 0.
+  // divisor is not 0.
   constexpr explicit PublicDivisor(uint32_t divisor)
       : divisor_(divisor),
         multiplier_(multiplier(divisor)),

@@ -1,5 +1,5 @@
-// Text: letters of ASCII, and well-formed UTF-8, as RFC 3629 has it: no overlong forms, no
-// surrogates, nothing above U+10FFFF.
+// Text: letters of ASCII, and well-formed UTF-8 (RFC 3629): no overlong forms, no surrogates,
+// nothing above U+10FFFF.
 #pragma once
 
 #include <algorithm>

@@ -78,8 +78,7 @@ struct WireBits {
 };
 
 // Computes responses from queries, both of them bit sequences, for a queue of slots. Batches of
-// neighbouring slots may overlap: the engine may receive one batch while it computes
-// another.
+// neighbouring slots may overlap: the engine may receive one batch while it computes another.
 class AnswerPipeline {
  public:
   virtual ~AnswerPipeline() = default;

@@ -31,7 +31,7 @@ std::string joined(const std::vector<std::string>& words, const std::string& las
   return text;
 }
 
-// Levenshtein's.
+// The Levenshtein distance.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -89,7 +89,7 @@ bool replaces_command(const CLI::Option& option) {
 
 std::string long_name(const CLI::Option& option) { return "--" + option.get_lnames().at(0); }
 
-// Before all other checks of the option.
+// These checks come before all others of the option.
 void add_rules(CLI::App& command, CLI::Option& option) {
   const bool is_file = ValueType(option.get_type_name()).word == "FILE";
   option.transform(CLI::Validator(
@@ -387,7 +387,7 @@ void parse_command_line(CLI::App& app, int argc, char** argv) {
     for (CLI::App* each : app.get_subcommands({})) prepare(*each);
   }
   if (!asks_for_help) refuse_empty(command, arguments);
-  // Help is shown whatever else is wrong.
+  // Help is shown in spite of any other error.
   const auto show_help = [&] {
     if (asks_for_all) throw CLI::CallForAllHelp();
     if (asks_for_help) throw CLI::CallForHelp();
@@ -413,7 +413,7 @@ void add_config_option(CLI::App& command) {
                   "File with any of these options, one a line: name = value, without dashes")
       ->type_name("FILE")
       ->configurable(false);
-  // After the command line and the environment have been read.
+  // The file is read after the command line and the environment.
   command.parse_complete_callback([&command, path] {
     if (path->empty()) return;
     const std::string content = read_text_file(*path, kConfigBytesMax);

@@ -33,7 +33,7 @@ std::vector<std::string> long_options(const CLI::App& command);
 // It is in no help, and a warning names the present one.
 void add_former_name(CLI::App& command, const std::string& former, const std::string& name);
 
-// An option that is gone: whoever gives it reads the cure. It is in no help.
+// Adds an option that has been removed: using it is an error that names the cure. It is in no help.
 void add_removed_option(CLI::App& command, const std::string& name, const std::string& cure);
 
 // Units of a number, for Option::transform: "64M" is 64'000'000, and "64MiB" is 67'108'864. The

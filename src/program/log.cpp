@@ -89,7 +89,8 @@ void set_log_level(std::string_view level) {
 }
 
 void log_message(LogLevel level, std::string_view message) noexcept try {
-  // It may quote a client, or a name that somebody else chose, to drive the operator's terminal.
+  // The message may quote a client, or a name that somebody else chose, to drive the operator's
+  // terminal.
   spdlog::log(level_of(level), "{}",
               as_json ? std::string(message) : printable(message, message.npos));
 } catch (...) {

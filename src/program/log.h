@@ -25,7 +25,7 @@ enum class LogLevel { kInfo, kWarning, kError };
 // The names of the levels, from the most to the least: info, warning, error, off.
 std::vector<std::string> log_level_names();
 
-// Applies to everything that is logged from now on. `level` is one of the names.
+// Sets the format and the level of all events from now on. `level` is one of the names.
 void configure_log(LogFormat format, std::string_view level);
 
 // The lowest level that is logged, and the function that changes it while the program runs. Any

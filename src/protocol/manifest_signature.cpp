@@ -21,7 +21,7 @@ std::optional<PublicKey> parse_public_key(std::string_view text) {
 
 std::string utc_text(uint64_t seconds) {
   constexpr uint64_t kSecondsADay = 86'400;
-  // 31 December 9999.
+  // The last day is 31 December 9999.
   constexpr uint64_t kLastDay = 2'932'896;
   const uint64_t day = seconds / kSecondsADay, second = seconds % kSecondsADay;
   if (day > kLastDay) return "second " + std::to_string(seconds);

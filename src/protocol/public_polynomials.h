@@ -54,13 +54,13 @@ namespace blindfuse {
 
 // The public polynomials of a layout's second level (docs/PROTOCOL.md, section 20).
 struct SecondLevelPolynomials {
-  // layout has a second level.
+  // The layout has a second level.
   SecondLevelPolynomials(const Layout& layout, const ring::PublicPolynomials& polynomials)
       : blocks(polynomials.second_blocks(layout.second_row_count())),
         key_masks(layout.second->key_order > 0 ? polynomials.short_key_masks()
                                                : polynomials.key_masks()) {}
 
-  // Valid as long as this.
+  // The result is valid as long as this object.
   SecondLevelSpec spec(const Layout& layout) const {
     return second_level_spec(layout, blocks, key_masks);
   }

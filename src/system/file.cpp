@@ -26,7 +26,7 @@ std::string failure(const char* what, const std::filesystem::path& path) {
 constexpr size_t kBufferBytes = 256 * 1024;
 constexpr size_t kTemporaryRandomBytes = 12;
 
-// A disk that is full or broken, and too few descriptors, are the machine's trouble, not the
+// A disk that is full or broken, and too few descriptors, are the machine's fault and not the
 // input's.
 [[noreturn]] void fail(const char* what, const std::filesystem::path& path) {
   throw ResourceError(failure(what, path));

@@ -33,8 +33,8 @@ class FileDescriptor {
 std::string temporary_name();
 bool is_temporary_name(std::string_view name);
 
-// Creates a file of such a name in `folder`, with what the umask leaves of the permissions, and
-// sets `path` to it. ResourceError.
+// Creates a file of such a name in `folder`, with the permissions that the umask leaves, and sets
+// `path` to it. ResourceError.
 FileDescriptor create_temporary_file(const std::filesystem::path& folder,
                                      std::filesystem::path& path, unsigned permissions = 0666);
 
@@ -46,16 +46,16 @@ bool is_passing_error(int error);
 // space have neither locks nor the fsync of a folder.
 bool is_unsupported(int error);
 
-// Throws what a call that reads failed with (errno): ResourceError for a passing reason, otherwise
+// Throws the error of a call that reads (errno): ResourceError for a passing reason, otherwise
 // InputError. what: "open", "read".
 [[noreturn]] void fail_to_read(const char* what, const std::filesystem::path& path);
 
 // Reading throws as fail_to_read().
 
-// Opens without waiting, which a pipe would.
+// Opens without waiting for the other end of a pipe.
 FileDescriptor open_for_reading(const std::filesystem::path& path);
 
-// InputError also for what is not a regular file.
+// InputError for anything except a regular file.
 uint64_t file_size(const FileDescriptor& file, const std::filesystem::path& path);
 
 // Reads exactly bytes.size() bytes at `offset`. InputError when the file ends before.
@@ -100,7 +100,7 @@ class PendingFile {
   void write(std::span<const uint8_t> bytes) { writer_.write(bytes); }
   void write(std::string_view bytes);
 
-  // fsync, rename to folder/name (replacing what is there), fsync of the folder.
+  // Syncs the file, renames it to folder/name (replacing what is there), and syncs the folder.
   void commit(const std::string& name);
 
  private:
@@ -111,14 +111,14 @@ class PendingFile {
 
 inline constexpr std::string_view kTemporaryPrefix = ".pending-";
 
-// Makes what was written to an open file, or the entries of an open folder, durable, as far as the
+// Makes the written bytes of an open file, or the entries of an open folder, durable, as far as the
 // file system can. ResourceError.
 void sync_file(const FileDescriptor& file, const std::filesystem::path& path);
 
 // Makes a folder's entries durable.
 void sync_folder(const std::filesystem::path& folder);
 
-// Makes everything written to the folder's file system durable.
+// Makes all files of the folder's file system durable.
 void sync_filesystem(const std::filesystem::path& folder);
 
 // Creates the folder and its missing parents. InputError when that fails.

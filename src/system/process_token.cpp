@@ -37,8 +37,9 @@ void* wiped_page(ForkSentinel::Advise advise) {
   return nullptr;
 }
 
-// Made at the first use, and there to the end: what is destroyed last may still ask. A static local
-// variable would have a lock, which a child may find taken by a thread that it does not have.
+// It is made at the first use, and stays to the end: an object that is destroyed last may still
+// ask. A static local variable would have a lock, which a child may find taken by a thread that it
+// does not have.
 std::atomic<ForkSentinel*> the_sentinel = nullptr;
 
 ForkSentinel& sentinel() {

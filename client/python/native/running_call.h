@@ -17,7 +17,7 @@ namespace blindfuse::python {
 // because the interpreter ends, stays here.
 void take_lock(PyThreadState* state);
 
-// Python's lock is not this thread's while it exists.
+// Releases Python's lock while it exists.
 class WithoutLock {
  public:
   WithoutLock() : state_(PyEval_SaveThread()) {}

@@ -66,7 +66,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::steady_clock;
 
-// Messages to a page cost it time.
+// A page spends time on each message.
 constexpr std::chrono::milliseconds kProgressInterval{50};
 
 // The answer when there is no memory left to say more.
@@ -265,7 +265,7 @@ class Core {
     preparation_.reset();
     const Manifest& manifest = session_->database().manifest();
     if (manifest.layout.mode() == Mode::kPacked) {
-      // A few tens of milliseconds: less than handing parts of it around would take.
+      // This takes a few tens of milliseconds, less than handing out parts of it would.
       session_->prepare(count);
       return {{"panels", 0}};
     }

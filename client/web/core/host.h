@@ -19,7 +19,7 @@ struct ExchangeRequest {
   std::string range;  // of the header; empty: none
   std::string api_key;
   std::span<const uint8_t> body;  // of a POST
-  // No more is copied of what comes:
+  // At most this many bytes of a body are copied:
   uint64_t body_bytes_max = 0;           // of a success
   uint64_t problem_bytes_max = 0;        // of anything else
   std::chrono::milliseconds timeout{1};  // for all of it, at least 1

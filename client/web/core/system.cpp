@@ -58,7 +58,7 @@ void fill_from_system(std::span<uint8_t> bytes) {
   }
 }
 
-// A worker's memory is never copied: nothing here forks.
+// A worker's memory is never copied: there is no fork here.
 ProcessToken ProcessToken::current() { return ProcessToken(1); }
 bool ProcessToken::is_current() const noexcept { return value_ == 1; }
 

@@ -55,7 +55,7 @@ ExchangeReply WebTransport::send(ExchangeRequest request, const BodyReceiver& re
                         " --cors-origin)");
 }
 
-// The length is that of what came: a header's may be of a compressed form of it.
+// The length is that of the bytes that came: a header's may be of a compressed form.
 HttpReply WebTransport::hand_over(const ExchangeReply& reply, BodyReceiver& receiver) const {
   if (succeeded(reply.status)) {
     receiver.begin(reply.status, reply.body_bytes);

@@ -97,7 +97,7 @@ const consent = {
     try {
       localStorage.setItem(this.key, String(bytes));
     } catch {
-      // Then it is asked again the next time.
+      // The next attempt asks for it again.
     }
   },
 };
@@ -252,7 +252,7 @@ function showAnswer(key, result, seconds) {
   const beforehand = seconds < result.prepareSeconds + result.serverSeconds + result.decodeSeconds;
   say(`Answered in ${duration(seconds)}${beforehand ? '; the query had been made before you asked' : ''}.`);
   describe(client.info);
-  // Ready for the next one, but without the keyboard of a phone over the answer.
+  // The field is ready for the next key, but without the keyboard of a phone over the answer.
   if (document.activeElement === input && matchMedia('(pointer: fine)').matches) input.select();
 }
 

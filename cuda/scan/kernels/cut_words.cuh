@@ -1,8 +1,8 @@
 // Cuts query words into limbs (cuda/scan/kernels/scan_args.h).
 //
-// Roofline: reads query_bits / 8 and writes 4 bytes a word; at the memory's rate,
-// batch * 8 / C of a scan's time. What adds up the words (QuerySums) takes 4 bytes a word more,
-// from the second-level cache: all queries use the same weights.
+// Roofline: reads query_bits / 8 and writes 4 bytes a word; at the memory's rate, batch * 8 / C of
+// a scan's time. The sums of words (QuerySums) take 4 bytes a word more, from the second-level
+// cache: all queries use the same weights.
 #pragma once
 
 #include <cstdint>

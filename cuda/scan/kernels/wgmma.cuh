@@ -40,11 +40,11 @@ __device__ __forceinline__ void pin(uint4& v) {
   asm volatile("" : "+r"(v.x), "+r"(v.y), "+r"(v.z), "+r"(v.w)::"memory");
 }
 
-// Registers that were written are ready for the products that are started next.
+// Makes registers that were written ready for the products that are started next.
 __device__ __forceinline__ void wgmma_fence() {
   BLINDFUSE_WGMMA("wgmma.fence.sync.aligned;" ::: "memory");
 }
-// Right after the last of the products that are waited for together.
+// Called right after the last of the products that are waited for together.
 __device__ __forceinline__ void wgmma_commit() {
   BLINDFUSE_WGMMA("wgmma.commit_group.sync.aligned;" ::: "memory");
 }

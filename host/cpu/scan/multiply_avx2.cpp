@@ -137,7 +137,7 @@ struct RunOfTile {
   size_t lines_a_group;  // of these
 };
 
-// A function of its own, so that the compiler has all registers for it.
+// It is a function of its own, so that the compiler has all registers for it.
 template <size_t kQueries>
 [[gnu::noinline]] void multiply_pair(const MultiplyArgs& args, const RunOfTile& run, size_t query,
                                      size_t pair) {
@@ -233,7 +233,7 @@ void multiply(const MultiplyArgs& args) {
   multiply_tiles<FewQueriesUnit>(args);
 }
 
-// 64 low halves, then 64 high ones.
+// Writes 64 low halves, then 64 high ones.
 void cut(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* limbs) {
   const __m256i low_half = _mm256_set1_epi32(0xffff);
   // The low half is signed: carry its borrow into the high half.

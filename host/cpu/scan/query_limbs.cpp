@@ -42,7 +42,7 @@ void pack_groups(const MultiplyKernel& kernel, const uint32_t* words, const uint
   }
 }
 
-// Any words, one by one.
+// Packs any words, one by one.
 void pack_slowly(const MultiplyKernel& kernel, const Words& words, RowRange range, size_t lead,
                  uint8_t* limbs) {
   std::array<uint32_t, kGroupRows> group;

@@ -42,7 +42,7 @@ Connection::Connection(asio::any_io_executor strand, std::unique_ptr<Channel> ch
       peer_(std::move(peer)),
       waiter_(std::make_shared<SocketWaiter>(std::move(strand), channel_->fd())) {}
 
-// Before the channel closes the socket, if it never served.
+// The waiter of a connection that never served has to close before the channel closes the socket.
 Connection::~Connection() { waiter_->close(); }
 
 // what(connection), on its strand. The caller holds the connection meanwhile, and with it all that
@@ -78,7 +78,7 @@ Awaitable<void> Connection::serve() {
   } catch (const std::exception& error) {
     log_error("a connection failed: {}", error.what());
   }
-  // Here, on the strand: whoever holds the connection last may be another thread.
+  // The strand does this: another thread may hold the connection last.
   waiter_->close();
 }
 
@@ -241,8 +241,8 @@ Awaitable<bool> Connection::wait_until(const std::function<bool()>& is_done,
   // A client that has sent the next request already is there; its leaving goes unnoticed.
   input_.release_if_empty();
   while (!is_done()) {
-    // Named: GCC 12 lays the frame out wrong if a coroutine without variables awaits in a
-    // condition.
+    // The variable has a name because GCC 12 lays the frame out wrong if a coroutine without
+    // variables awaits in a condition.
     const Woken woken = co_await waiter_->wait(left_by_, deadline);
     switch (woken) {
       case Woken::kReady:
@@ -287,15 +287,14 @@ Awaitable<bool> Connection::send(Response response, bool last) {
   co_return co_await write(std::move(output));
 }
 
-// A client that does not wait for it passes over it (RFC 9110, section 15.2.1).
-// Throws ClientLeft.
+// A client that does not wait for it skips it (RFC 9110, section 15.2.1). Throws ClientLeft.
 Awaitable<void> Connection::write_continue() {
   Output go_on("HTTP/1.1 100 Continue\r\n\r\n", Response{}, true);
   const bool stays = co_await write(std::move(go_on));
   if (!stays) throw ClientLeft();
 }
 
-// False when the client does not take it.
+// Returns false when the client does not take it.
 Awaitable<bool> Connection::write(Output output) {
   // A large download is sent in parts, while others wait for this thread.
   constexpr uint64_t kBytesAtOnce = 4 << 20;
@@ -309,8 +308,8 @@ Awaitable<bool> Connection::write(Output output) {
     const auto [status, count] = write_some(output);
     if (status == Channel::Status::kClosed) co_return false;
     if (status != Channel::Status::kDone) {
-      // Slower on the whole than it may be; or ahead, and at a standstill: a client that takes its
-      // response steadily opens its window in large steps.
+      // The client is slower on the whole than it may be, or is ahead and at a standstill: a client
+      // that takes its response steadily opens its window in large steps.
       input_.release_if_empty();
       const auto deadline = std::min(begun + time_for(output.bytes_sent()) + timeouts.write,
                                      progress + timeouts.standstill);
@@ -382,7 +381,7 @@ bool Connection::has_events(short events) const {
 }
 
 // A client that has nearly sent a long body, and then sends no more, holds its memory until its
-// time is up. Those who come with a body now have theirs in a moment.
+// time is up. Newer bodies arrive in a moment.
 void Connection::bound_bodies(uint64_t all_max) {
   Connections& all = context_.connections;
   while (all.body_bytes() > all_max && all.end_oldest_body()) {

@@ -40,8 +40,8 @@ class Handler {
  public:
   virtual ~Handler() = default;
 
-  // Answers the request whose head has arrived. No call waits except by `co_await` of what the
-  // client's connection offers. Throws only ClientLeft.
+  // Answers the request whose head has arrived. It waits only by `co_await` of the connection's
+  // functions. Throws only ClientLeft.
   virtual Awaitable<Response> answer(Connection& client) = 0;
   // The response to bytes that are not a request. The connection ends with it. Never throws.
   virtual Response refuse(const Error& error, const std::string& peer) = 0;

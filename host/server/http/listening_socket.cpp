@@ -102,8 +102,8 @@ void refuse_taken(const ListenAddress& address, const sockaddr_un& name) {
   }
 }
 
-// A socket in the file system cannot be held without clients seeing it, and one that does not
-// listen looks like one that an ended process left behind: so it comes into being when it listens.
+// A socket in the file system is visible to clients, and one that does not listen looks like one
+// that an ended process left: so it is made when it listens.
 FileDescriptor bind_unix(const ListenAddress& address) {
   const sockaddr_un name = unix_name(address);
   FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -190,7 +190,7 @@ bool ListeningSocket::is_local() const {
 ListeningSocket::~ListeningSocket() { close(); }
 
 void ListeningSocket::close() {
-  // Moved from, or closed before.
+  // The socket was moved from, or closed before.
   if (!socket_.is_open()) return;
   // Another server's socket may have its place by now.
   if (address_.is_unix() && file_identity(address_.unix_path) == file_) {

@@ -1,5 +1,5 @@
-// Boost.Beast parses a head. What it forgives is refused here: lines that go on with the one
-// before, headers that are there twice, lists of transfer codings, sizes.
+// Boost.Beast parses a head. This file refuses faults that Beast accepts: lines that continue the
+// previous one, headers that come twice, lists of transfer codings, sizes.
 #include "host/server/http/request_head.h"
 
 #include <algorithm>
@@ -33,9 +33,8 @@ constexpr std::array<std::string_view, 9> kSingleHeaders = {
 
 std::string_view view_of(boost::string_view text) { return {text.data(), text.size()}; }
 
-// Lines end with CRLF and hold no other control characters than tabs. A client that speaks
-// something else, TLS perhaps, is found out by its first bytes. A CR at the very end may still get
-// its LF.
+// Lines end with CRLF and hold no other control characters than tabs. The first bytes show that a
+// client speaks another protocol, such as TLS. A CR at the very end may still get its LF.
 void check_characters(std::string_view bytes) {
   for (size_t i = 0; i < bytes.size(); ++i) {
     const auto c = static_cast<unsigned char>(bytes[i]);

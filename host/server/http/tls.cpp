@@ -83,7 +83,7 @@ Validity validity_of(SSL_CTX* context) {
   return validity;
 }
 
-// Clients refuse a certificate outside of its time, and the server serves it all the same.
+// Clients refuse a certificate outside of its time, but the server serves it.
 void log_validity(const std::filesystem::path& file, const Validity& validity) {
   constexpr std::time_t kDay = 24 * 60 * 60;
   constexpr std::time_t kSoon = 14 * kDay;

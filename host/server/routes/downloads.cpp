@@ -45,7 +45,7 @@ http::Resource resource_of(const ApiRequest& request, const Sha256Digest& tag,
   };
 }
 
-// Digits alone: no sign, no space, nothing after them.
+// Takes digits alone: no sign, no space, nothing after them.
 bool parse_number(std::string_view text, uint32_t& number) {
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);

@@ -11,8 +11,8 @@
 namespace blindfuse {
 namespace {
 
-// Whatever the page might be talked into, it loads from and asks only this server, and runs inside
-// no other page. 'wasm-unsafe-eval' lets WebAssembly be compiled, and nothing else.
+// Even a page with foreign code loads from and asks only this server, and runs inside no other
+// page. 'wasm-unsafe-eval' lets WebAssembly be compiled, and nothing else.
 constexpr const char* kContentSecurityPolicy =
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
     "connect-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; "
@@ -25,7 +25,7 @@ bool is_never(std::string_view weight) {
   return weight.find_first_not_of("0.", 2) == std::string_view::npos;
 }
 
-// Browsers name gzip; whoever does not, gets the bytes as they are.
+// Browsers name gzip. A client that does not gets the bytes as they are.
 bool accepts_gzip(std::string_view accept_encoding) {
   for (const std::string_view item : http::list_items(accept_encoding)) {
     const size_t semicolon = std::min(item.find(';'), item.size());

@@ -41,7 +41,7 @@ BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const Batch
                                const ring::PublicPolynomials* polynomials)
     : layout_(layout), limits_(limits), observer_(observer), canary_(canary) {
   invariant(limits.batch_max >= 1 && limits.queue_max >= 1, "batches and the queue have room");
-  // A full queue next to full batches in the engine.
+  // The slots are those of a full queue and of full batches in the engine.
   slots_.resize(limits.queue_max + AnswerPipeline::kDepthMax * limits.batch_max);
   batches_.reserve(AnswerPipeline::kDepthMax);
   constexpr size_t kMovesEach = 4;  // three to take its turn, and one to the front
@@ -90,7 +90,7 @@ std::shared_ptr<PendingAnswer> BatchScheduler::ask(std::span<const uint8_t> quer
   const size_t first = claim_slots(answer, count, client);
   size_t done = 0;
   try {
-    // After the queue has room: what is refused costs no memory for responses.
+    // Memory for responses is taken after the queue has room: a refused request costs none.
     answer->responses_.resize(count * layout_.response_bytes());
     for (; done < count; ++done) {
       const size_t slot = slot_after(first, done);
@@ -130,7 +130,7 @@ void BatchScheduler::require_room(size_t count, std::string_view client) const {
                     " queries may wait");
   }
   if (known == clients_.end() || known->second.waiting == 0) return;
-  // So n such clients leave one part in n + 1 of the queue to others.
+  // n such clients thus leave one part in n + 1 of the queue to others.
   if (known->second.waiting + count > limits_.queue_max - waiting) {
     throw QueueFull("the queue has no more room for this client: " +
                     std::to_string(known->second.waiting) + " of its queries wait");
@@ -167,7 +167,7 @@ BatchScheduler::Clients::pointer BatchScheduler::enter(std::string_view client) 
       });
     };
     forget([&](const Client& other) { return other.full_at <= now; });
-    // All at once, so that looking through them is rare.
+    // All are removed at once, so that looking through them is rare.
     if (clients_.size() > limits_.quota_clients_max / 2) forget([](const Client&) { return true; });
   }
   return &*clients_.emplace(client, Client{}).first;
@@ -276,8 +276,8 @@ void BatchScheduler::check_engine(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-// A batch of both exchanges in turn. Each lane of the pipeline begins with the one with which it
-// did not begin before: a response that is left from then is wrong.
+// Answers a batch of both exchanges in turn. Each lane of the pipeline begins with the one with
+// which it did not begin before: a response left in memory from then is wrong.
 void BatchScheduler::answer_canaries() {
   const size_t count = check_size_;
   const size_t offset = check_count_++ / AnswerPipeline::kDepthMax % 2;
@@ -302,7 +302,7 @@ void BatchScheduler::answer_canaries() {
   check_size_ = std::min(check_size_, limits_.batch_max);
 }
 
-// They must be neighbours in memory, so a batch ends where the ring does.
+// The slots of a batch must be neighbours in memory, so a batch ends where the ring does.
 BatchScheduler::Next BatchScheduler::next_batch() const {
   const size_t first = slot_after(head_, running_);
   const size_t most = std::min(claimed_ - running_, slots_.size() - first);
@@ -388,7 +388,7 @@ void BatchScheduler::begin_batch(std::unique_lock<std::mutex>& lock, size_t slot
   lock.lock();
 }
 
-// Takes the responses of the oldest batch to those who wait for them, and frees its slots.
+// Takes the responses of the oldest batch to the clients that wait for them, and frees its slots.
 void BatchScheduler::finish_batch(std::unique_lock<std::mutex>& lock) {
   Batch& batch = batches_.front();
   lock.unlock();
@@ -437,7 +437,7 @@ void BatchScheduler::hand_out(std::span<const uint8_t> responses, size_t count) 
   }
 }
 
-// The observer logs what it ends the process for.
+// The observer logs the failures for which it ends the process.
 void BatchScheduler::report_failure(const std::exception& error, const std::string& where) {
   if (dynamic_cast<const DeviceLostError*>(&error) != nullptr) abandon();
   if (observer_ != nullptr) observer_->on_failure(error);

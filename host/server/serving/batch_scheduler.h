@@ -75,9 +75,9 @@ class SchedulerStopped : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The queries of one request on their way through the engine. Shared by the thread that asks and
-// the scheduler's worker. It begins as waiting. After that it is either dropped before the engine
-// has it, or done.
+// The queries of one request on their way through the engine. The thread that asks and the
+// scheduler's worker share it. It begins as waiting. After that it is either dropped before the
+// engine has it, or done.
 class PendingAnswer {
  public:
   using Clock = std::chrono::steady_clock;
@@ -162,7 +162,7 @@ class PendingAnswer {
   bool failed_ = false;
 };
 
-// Is told about the queries of each batch, for counting. Called by the worker.
+// Counts the queries of each batch. The worker calls it.
 class BatchObserver {
  public:
   virtual ~BatchObserver() = default;

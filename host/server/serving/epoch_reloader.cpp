@@ -95,8 +95,8 @@ void EpochReloader::look_around(std::chrono::steady_clock::time_point now, bool 
                                 bool look) {
   retire(now);
   if (!requested && !look && now < retry_at_) return;
-  // A build renames a new file into place: another file, another time. Remembered before it is
-  // read, so that a bad one is tried once.
+  // A build renames a new file into place, so that the identity changes. It is remembered before
+  // the file is read, so that a bad one is tried once.
   std::string identity = manifest_identity();
   const bool changed = identity != seen_ && !identity.empty();
   seen_ = std::move(identity);
@@ -104,8 +104,8 @@ void EpochReloader::look_around(std::chrono::steady_clock::time_point now, bool 
 }
 
 void EpochReloader::retire(std::chrono::steady_clock::time_point now) {
-  // The allocator would keep what is free between what is not: a little more with every epoch, and
-  // all that many connections needed at the same time.
+  // The allocator would keep free memory that lies between blocks in use: a little more with every
+  // epoch, and all that many connections needed at the same time.
   if (epochs_.retire(now) == 0 && now < next_trim_) return;
   malloc_trim(0);
   next_trim_ = now + kTrimInterval;
@@ -134,7 +134,7 @@ void EpochReloader::make_room() {
       epochs_.end_oldest_grace();
       continue;
     }
-    // Again and again: a download may have begun a moment ago.
+    // The loop repeats this, since a download may have begun a moment ago.
     const size_t cut = options_.end_downloads(*oldest.downloads);
     if (cut > 0) {
       log_warning("{} downloads of epoch {} were cut off: no more than {} epochs may be in memory",

@@ -28,8 +28,8 @@ struct ReloadOptions {
   std::function<size_t(const EpochDownloads&)> end_downloads = [](const EpochDownloads&) {
     return size_t{0};
   };
-  // The device failed for good while an epoch was loaded. The epochs in service are on it, too.
-  // Called by the reloader's thread.
+  // Called by the reloader's thread if the device failed for good while an epoch was loaded. The
+  // epochs in service are on it, too.
   std::function<void(const std::string& what)> on_device_lost = [](const std::string&) {};
   Clock clock = std::chrono::steady_clock::now;
 };
@@ -44,7 +44,7 @@ class EpochReloader {
   // All objects given by reference outlive this one.
   EpochReloader(ServedEpochs& epochs, ServerMetrics& metrics, const BatchLimits& limits,
                 Loader loader, ReloadOptions options);
-  // Does the same as stop(), and waits for its end.
+  // Stops, and waits for the end.
   ~EpochReloader();
   EpochReloader(const EpochReloader&) = delete;
   EpochReloader& operator=(const EpochReloader&) = delete;

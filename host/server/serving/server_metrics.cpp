@@ -144,8 +144,8 @@ ServerMetrics::ServerMetrics()
                             .Add({})),
       epoch_loads_(counter("blindfuse_epoch_loads_total",
                            "Epochs that were loaded, or refused, while serving.")) {
-  // There from the beginning, at 0: a counter that appears with its first event hides it from
-  // rate().
+  // The counters exist from the beginning, at 0: one that appears with its first event hides it
+  // from rate().
   for (const QueryOutcome outcome : kOutcomes) queries_.Add({{"outcome", name_of(outcome)}});
   epoch_loads_.Add({{"result", "success"}});
   epoch_loads_.Add({{"result", "failure"}});

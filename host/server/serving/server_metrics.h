@@ -38,8 +38,8 @@ enum class QueryOutcome {
   kStopping,
 };
 
-// The listener of clients at the moment, with the most that request_bytes and response_bytes of its
-// load may be.
+// The state of the clients' listener at the moment, with the upper limits of request_bytes and
+// response_bytes of its load.
 struct HttpState {
   http::Load load;
   uint64_t request_bytes_max = 0;

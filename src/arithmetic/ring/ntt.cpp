@@ -58,7 +58,7 @@ class PortableNtt final : public Ntt {
   }
 
  private:
-  // Clients transform secrets, and nothing of them may stay on the stack.
+  // Clients transform secrets, and no part of them may stay on the stack.
   static void clear(std::array<uint32_t, kDimension>& x) {
     x.fill(0);
     asm volatile("" : : "r"(x.data()) : "memory");

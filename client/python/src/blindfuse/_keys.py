@@ -10,7 +10,7 @@ from ._errors import InputError
 Key = Union[str, bytes, SupportsIndex]
 AnyKey = TypeVar("AnyKey", bound=Key)
 
-# Numbers beyond are in no database, and asked for all the same: nothing shall tell them apart.
+# Larger numbers are in no database. They are asked for all the same, so that the server cannot tell them apart.
 _INDEX_MAX = 2**64 - 1
 _INDEX_DIGITS_MAX = 20
 

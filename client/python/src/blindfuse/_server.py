@@ -225,7 +225,7 @@ def _wait_for(ready: Path, process: subprocess.Popen[bytes], timeout: float) -> 
 def _end(
     process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str], owner: _blindfuse.ProcessToken
 ) -> None:
-    # A forked child has the server, but it is not the child's to stop.
+    # A forked child has the server, but must not stop it.
     if owner.is_current():
         _program.stop(process, timeout=30)
         folder.cleanup()
