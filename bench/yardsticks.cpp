@@ -22,8 +22,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Whole cache lines, eight sums at once, so that neither loads nor additions are what takes time,
-// and fetched ahead as the product fetches them.
+// Reads whole cache lines into eight sums at once, fetched ahead as the product fetches them, so
+// that neither loads nor additions limit the rate.
 constexpr uint64_t kAheadBytes = 24 * 1024;
 
 template <typename Line>

@@ -100,7 +100,7 @@ class PipelineTimer {
   double seconds_a_batch() {
     for (size_t i = 0; i < depth_; ++i) begin();
     pipeline_.finish();
-    // From here on nothing is new: each batch that ends makes room for another one.
+    // The batches are in a steady state from here on: each one that ends makes room for another.
     const auto start = Clock::now();
     size_t count = 0;
     double seconds = 0;

@@ -25,7 +25,7 @@ struct ScanTimes {
 struct Check {
   size_t product_count = 0;
   ProductDifference difference;
-  // The first that differs, if there is one.
+  // The first word that differs, if there is one.
   uint32_t found = 0;
   uint32_t expected = 0;
 };
@@ -69,8 +69,8 @@ class Report {
   void print(const Shape& shape, const std::string& kernel, const HintTimes& times);
   void print(const Shape& shape, const std::string& kernel, const PackTimes& times);
 
-  // For people, in one line that begins with "figure: ", the best of each measurement until now,
-  // and of each kernel that differs from the CPU the worst.
+  // Prints, in one line for people that begins with "figure: ", the best of each measurement until
+  // now, and of each kernel that differs from the CPU the worst.
   void print_figure();
   // Prints a line to standard error that begins with "WRONG: ", and counts it.
   void say_wrong(const std::string& what);
@@ -79,7 +79,8 @@ class Report {
   bool is_empty() const { return !has_measured_; }
 
  private:
-  // A line of JSON. batch: vectors that are multiplied at once, of the hint and of packs, too.
+  // Prints a line of JSON. batch: vectors that are multiplied at once, of the hint and of packs,
+  // too.
   void print_line(const char* measurement, const Shape& shape, const std::string& kernel,
                   size_t batch, const nlohmann::json& figures);
   // Adds the figure of a measurement.

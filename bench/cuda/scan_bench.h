@@ -43,8 +43,8 @@ using ScanSeconds = std::map<std::pair<std::string, size_t>, double>;
 // Throws ResourceError when the device has no room for the shape.
 ScanSeconds time_scans(const Bench& bench, const Shape& shape);
 
-// All with the first of the kernels. Throw ResourceError when the device has no room for the
-// shape.
+// These measurements take the first of the kernels. They throw ResourceError when the device has no
+// room for the shape.
 
 // Answers batches of every size, two in flight, and prints the rates. scans: for comparison.
 void time_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& scans);

@@ -71,7 +71,7 @@ void AnswerCheck::set_pool(std::shared_ptr<const QueryPool> pool) {
 void AnswerCheck::keep(const QueryPool& pool, size_t i, std::string body) {
   const std::lock_guard lock(mutex_);
   if (&pool != pool_.get()) return;
-  // Beyond a few, all are wrong alike.
+  // More different bodies than these are wrong in any case, so a further one counts as one of them.
   auto& bodies = answers_[i];
   if (bodies.size() == kVariantsMax && !bodies.contains(body)) body = bodies.rbegin()->first;
   ++bodies[std::move(body)];

@@ -58,7 +58,7 @@ class Load {
   // Fetches the hints and makes the queries. Throws the errors of reading files and of the client
   // library.
   explicit Load(const Options& options);
-  // Breaks off what is under way.
+  // Breaks off the work in progress.
   ~Load();
   Load(const Load&) = delete;
   Load& operator=(const Load&) = delete;
@@ -95,7 +95,7 @@ class Load {
   };
 
   Pool make_pool();
-  // In threads of their own: the load's, and that of a change.
+  // These functions run in threads of their own: the load's, and that of a change.
   void run();
   void change_epoch();
   void fail(std::exception_ptr trouble);

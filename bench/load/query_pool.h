@@ -42,7 +42,7 @@ class KeySource {
   // be.
   explicit KeySource(const Options& options);
 
-  // One of the file's keys, in turn; without a file a random one.
+  // Returns one of the file's keys, in turn; without a file a random one.
   KnownKey draw(const Layout& layout);
 
  private:

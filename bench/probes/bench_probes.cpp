@@ -15,8 +15,8 @@
 namespace blindfuse::probes {
 namespace {
 
-// In the order in which they run; copies and loads of 128 x 128 bytes that lie together, or in
-// columns of 131,072 rows.
+// The probes in the order in which they run; copies and loads of 128 x 128 bytes that lie together,
+// or in columns of 131,072 rows.
 constexpr struct {
   const char* name;
   void (*run)(Probe& probe);

@@ -64,7 +64,7 @@ std::string gigabytes(double rate, uint32_t in_flight) {
          std::to_string(in_flight >> 10) + " KB in flight";
 }
 
-// A line of a read, and whether it reads what it should.
+// Prints a line of a read, and whether it is right.
 template <typename Start>
 void measure_read(Probe& probe, const FilledTiles& tiles, nlohmann::json line, uint32_t in_flight,
                   const Start& start) {

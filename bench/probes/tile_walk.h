@@ -1,5 +1,5 @@
-// A matrix cut into tiles of 16 KB, 128 pieces of 128 bytes each, as the scans read it: which bytes
-// are whose. Plain C++, for the device and for tests.
+// A matrix cut into tiles of 16 KB, 128 pieces of 128 bytes each, as the scans read it, and the
+// order in which blocks read them. Plain C++, for the device and for tests.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ constexpr TilePlace tile_place(const TileWalk& walk, uint32_t tile) {
   return {tile % walk.steps * kPieceBytes, tile / walk.steps * kPieces};
 }
 
-// Where a chunk of a tile is: eight in each piece.
+// The place of a chunk of a tile: each piece has eight.
 constexpr uint64_t chunk_offset(const TileWalk& walk, uint32_t tile, uint32_t chunk) {
   const TilePlace place = tile_place(walk, tile);
   return (uint64_t{place.column} + chunk / kPieceChunks) * walk.pitch + place.row +
@@ -57,7 +57,7 @@ class TileCursor {
         step_(tile % walk.steps),
         column_offset_(tile / walk.steps * columns_bytes_) {}
 
-  // Where the tile's first chunk is.
+  // The place of the tile's first chunk.
   constexpr uint64_t offset() const { return column_offset_ + uint64_t{step_} * kPieceBytes; }
 
   constexpr void advance() {

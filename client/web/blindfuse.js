@@ -6,8 +6,8 @@
 //   const words = await connect('https://example.org', {onProgress: console.log});
 //   const definition = await words.getText('serendipity');
 //
-// The C++ client library does the work, as WebAssembly in a worker; this file passes messages. What everything means is
-// in blindfuse.d.ts. A page needs, in addition to its own origin's scripts and workers, 'wasm-unsafe-eval' in its
+// The C++ client library does the work, as WebAssembly in a worker; this file passes messages. The functions are
+// described in blindfuse.d.ts. A page needs, in addition to its own origin's scripts and workers, 'wasm-unsafe-eval' in its
 // content security policy, if it has one.
 
 import {buildId} from './build_id.js';

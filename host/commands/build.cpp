@@ -186,8 +186,8 @@ void log_times(const BuildReport& report) {
            is_packed(report.layout) ? "packs" : "hint", report.seconds_hint, report.seconds_total);
 }
 
-// All shards have as many rows as the fullest needs. The salt is public, so that whoever may add
-// keys can choose them for one shard.
+// All shards have as many rows as the fullest needs. The salt is public, so that a person who may
+// add keys can choose them for one shard.
 void warn_of_uneven_shards(const BuildReport& report) {
   const uint32_t shards = report.layout.shard_count;
   const uint64_t expected = expected_fullest_shard(report.layout.record_count(), shards);

@@ -49,7 +49,7 @@ bool was_manifest(std::string_view text) {
   return text.starts_with("{\n  \"arity\": ") || text.find("\"blindfuse/") != text.npos;
 }
 
-// A build must not drop a signature by accident, as that of somebody who knows of no key.
+// A build must not drop a signature by accident, as when its operator knows of no key.
 void check_signing(const LockedDirectory& locked, const BuildOptions& options,
                    const std::string& signer) {
   if (options.signing_key != nullptr || options.drop_signature) return;

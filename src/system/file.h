@@ -126,7 +126,7 @@ void make_folder(const std::filesystem::path& folder);
 
 // An exclusive lock on a file (created when missing; not a symbolic link), held until destroyed;
 // the system frees it when the process dies. Nothing when another process holds it, and a
-// descriptor that is not open where the file system has no locks. Whoever can open the file can
+// descriptor that is not open where the file system has no locks. A user who can open the file can
 // lock it, so that by default only its owner and its group may.
 std::optional<FileDescriptor> try_lock(const std::filesystem::path& path,
                                        unsigned permissions = 0660);

@@ -1,8 +1,8 @@
 // Products modulo 2^32: the epilogue of a scan.
 //
 // A product's kernel has, for a query and a column, four sums over rows, one for each limb of the
-// query's words. What becomes of them is a template parameter, the epilogue, of which this is one
-// and cuda/packing/kernels/point_sums.cuh the other. The main loops are the same for all. An
+// query's words. A template parameter, the epilogue, makes results of them: this is one epilogue,
+// and cuda/packing/kernels/point_sums.cuh is the other. The main loops are the same for all. An
 // epilogue has
 //
 //   Args, Result   ProductArgs<Result>

@@ -121,7 +121,7 @@ std::string EpochReloader::manifest_identity() const {
          ":" + std::to_string(status.st_size);
 }
 
-// Returns once one more epoch may be in memory. The oldest one goes, whoever is downloading it.
+// Returns once one more epoch may be in memory. The oldest one goes, and so do its downloads.
 void EpochReloader::make_room() {
   constexpr std::chrono::milliseconds kLook{10};
   for (;;) {
