@@ -236,7 +236,7 @@ void add_api_key_command(CLI::App& program) {
       "Examples:\n  blindfuse api-key alice --file keys.txt\n"
       "  blindfuse api-key --list --file keys.txt\n"
       "  blindfuse api-key alice --revoke --file keys.txt");
-  command->add_option("name", options->name, "Who gets the key; logs show this name");
+  command->add_option("name", options->name, "Name of the key's holder; logs show it");
   command->add_option("--file", options->file, "File of API keys; created if missing")
       ->type_name("PATH")
       ->required();

@@ -274,8 +274,7 @@ void PackBatches::require_right(uint32_t pack, PackingTable table,
   throw DeviceLostError("the GPU's kernels that make packing tables are wrong: pack " +
                         std::to_string(pack) + " of " + std::to_string(rows) + " rows and " +
                         std::to_string(count) +
-                        " columns is not what the processor makes of the same columns; nothing is "
-                        "published");
+                        " columns differs from the processor's; nothing is published");
 }
 
 // Returns a sealed maker with all columns of the packs.

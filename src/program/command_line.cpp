@@ -323,7 +323,7 @@ void add_former_name(CLI::App& command, const std::string& former, const std::st
     if (option->count() > 0) {
       throw UsageError(former + " is the former name of " + name + "; give the latter alone");
     }
-    log_warning("{} is now {}, and goes with the next release", former, name);
+    log_warning("{} is now {}; the next release removes the former name", former, name);
     for (const std::string& value : values) option->add_result(value);
     option->run_callback();
     return true;

@@ -221,7 +221,7 @@ Awaitable<void> Connection::reserve_response(uint64_t bytes, uint64_t all_max,
       if (const auto count = context_.cut_responses.count()) {
         log_warning(
             "responses fill the {} bytes that they may hold: {} clients that stood still longest "
-            "were cut off since this was said",
+            "were cut off since the last such message",
             all_max, *count);
       }
     }
@@ -389,7 +389,7 @@ void Connection::bound_bodies(uint64_t all_max) {
     if (const auto count = context_.given_up_bodies.count()) {
       log_warning(
           "bodies that are arriving hold more than {} bytes: {} that took longest were given up "
-          "since this was said",
+          "since the last such message",
           all_max, *count);
     }
   }

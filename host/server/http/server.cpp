@@ -138,7 +138,8 @@ class Server::Loop {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         const char* why = std::strerror(errno);
         if (const auto count = refused_.count()) {
-          log_warning("cannot accept a client: {} ({} times since this was said)", why, *count);
+          log_warning("cannot accept a client: {} ({} times since the last such message)", why,
+                      *count);
         }
         end_oldest();
         return false;
@@ -148,7 +149,7 @@ class Server::Loop {
     return true;
   } catch (const std::exception& error) {
     // Memory is too short; the next clients are accepted in a moment.
-    log_error("a client cannot be taken in: {}", error.what());
+    log_error("a client's connection cannot be accepted: {}", error.what());
     return false;
   }
 

@@ -193,12 +193,13 @@ void EpochReloader::load() {
     options_.on_device_lost(std::string("while a new epoch was loaded: ") + error.what());
   } catch (const InputError& error) {
     metrics_.on_epoch_load(false);
-    log_error("the new epoch is refused, and the one before goes on: {}", error.what());
+    log_error("the new epoch is refused, and the previous one stays in service: {}", error.what());
   } catch (const std::exception& error) {
     retry_at_ = options_.clock() + kRetryAfter;
     metrics_.on_epoch_load(false);
     log_error(
-        "the new epoch cannot be loaded now, and the one before goes on; trying again in {} s: {}",
+        "the new epoch cannot be loaded now, and the previous one stays in service; trying again "
+        "in {} s: {}",
         kRetryAfter.count(), error.what());
   }
 }
