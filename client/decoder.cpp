@@ -92,7 +92,7 @@ std::vector<uint8_t> decode_by_masks(const RingDecoder& decoder, const Layout& l
                                      std::span<const uint8_t> hint) {
   std::vector<uint8_t> record(words.size());
   SecretBuffer<uint32_t> mask(kDimension), body(kPackColumns);
-  SecretBuffer<uint8_t> bytes(kPackColumns);  // those of other columns tell of the secret
+  SecretBuffer<uint8_t> bytes(kPackColumns);  // bytes of other columns depend on the secret
   const uint64_t part_bytes = layout.hint_part_bytes();
   const uint64_t begin = uint64_t{shard} * words.size();  // among all columns, as below
   const uint64_t end = begin + words.size();

@@ -266,7 +266,7 @@ void HintCache::remove_given_up(const DatabaseDescription& wanted) {
 
 void HintCache::remove_all_but(const std::unordered_set<std::string>& names) {
   use_lock_.run_alone([&] {
-    std::error_code error;  // what cannot be removed now is removed after the next sync
+    std::error_code error;  // a file that cannot be removed now is removed after the next sync
     std::vector<std::filesystem::path> old;
     for (const auto& entry : std::filesystem::directory_iterator(hints_, error)) {
       if (!names.contains(entry.path().filename().string())) old.push_back(entry.path());

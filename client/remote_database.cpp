@@ -19,7 +19,7 @@ constexpr const char* kManifestPath = "/v1/database";
 class Body : public BodyReceiver {
  public:
   // A body of `total` bytes is asked for from first_byte on; a server may ignore that and send all
-  // of it. What comes of it goes to `sink`.
+  // of it. The bytes go to `sink`.
   Body(uint64_t& received, const ByteSink& sink, std::string what, uint64_t total,
        uint64_t first_byte = 0, bool is_exact = true)
       : received_(received),

@@ -25,7 +25,7 @@ namespace blindfuse {
 using TransportMaker = std::function<std::unique_ptr<Transport>(std::function<bool()>)>;
 
 enum class KeyForm {
-  kAny,     // what a key is in this database
+  kAny,     // a key in the form that this database has
   kNumber,  // of an entry in an index database, in decimal digits; no key of a keyword database
 };
 

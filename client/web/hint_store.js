@@ -5,7 +5,8 @@
 // One object store, a record a file, keyed [address, path]. A save is one transaction, so that what another tab reads
 // is one epoch's whole; and every hint is compared with its hash before the first query, whatever became of it here.
 //
-// Next to the hints is what was seen of signers (client/seen_signers.h), in a record of its own: a save leaves it alone.
+// The signers that were seen (client/manifest_guard.h) are next to the hints, in a record of their own: a save leaves
+// them alone.
 
 const databaseName = 'blindfuse';
 const storeName = 'files';
@@ -90,7 +91,7 @@ export class HintStore {
     await this.write(files, isFixed, () => true);
   }
 
-  // Puts `files` next to what is kept. Of that, it removes what this object loaded or put there, where mayGo(path).
+  // Puts `files` next to those that are kept. Removes files that this object loaded or put there, where mayGo(path).
   async add(files, isFixed, mayGo) {
     await this.write(files, isFixed, (path) => this.saved.has(path) && mayGo(path));
   }

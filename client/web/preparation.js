@@ -134,7 +134,7 @@ export class Preparer {
     try {
       await Promise.all([here(), ...this.helpers.map(there)].map((loop) => loop.catch(fail)));
       if (failures.length > 0) throw failures.find((error) => error instanceof BrokenCore) ?? failures[0];
-      await here(); // what a helper that broke left over
+      await here(); // the parts that a broken helper left
       return callCore(this.core, {op: 'endPrepare'});
     } catch (error) {
       if (!(error instanceof BrokenCore)) callCore(this.core, {op: 'dropPrepare'});

@@ -4,7 +4,7 @@
 
 import {callCore} from './core_module.js';
 
-const manifestsMax = 5; // that a server may send one after another for one call
+const manifestsMax = 5; // a server may send this many, one after another, for one call
 
 const bytesOf = (hex) => Uint8Array.from(hex.match(/../g), (digits) => parseInt(digits, 16));
 

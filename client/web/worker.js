@@ -29,7 +29,7 @@ const fromServer = ['protocol', 'signature', 'server', 'epoch-gone']; // errors 
 let core;
 let preparer;
 let store;
-let keptEpoch = null; // whose hints the store has
+let keptEpoch = null; // the epoch of the stored hints
 let hasFetched = false; // more of them than the store has
 let wantedAhead = 0;
 let hasAnswered = false;
@@ -192,7 +192,7 @@ const operations = {
     return reply;
   },
   async sync({verify}) {
-    if (verify) store.forget(); // what was kept may be what was wrong
+    if (verify) store.forget(); // the stored hints may be the wrong ones
     const reply = await call({op: 'sync', verify});
     keptEpoch = null;
     await keep(reply.info.epoch);

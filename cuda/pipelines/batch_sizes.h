@@ -16,7 +16,7 @@ struct BatchShape {
   uint64_t row_count = 0;
   uint64_t column_count = 0;
   uint32_t query_bits = 32;
-  uint64_t extra_words = 0;     // what a query brings in addition to its words: words of 32 bits
+  uint64_t extra_words = 0;     // words of 32 bits that follow a query's own words
   uint64_t response_words = 0;  // words of 32 bits of a response, as kernels write it
   // Words of 32 bits that a query brings for a second level, after its extras.
   uint64_t second_words = 0;

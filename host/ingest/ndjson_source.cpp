@@ -173,7 +173,7 @@ bool NdjsonSource::next(KeyValuePair& pair) {
 }
 
 bool NdjsonSource::next_object_line(Line& line) {
-  constexpr std::string_view kBlanks = " \t\r";  // what JSON calls white space, except \n
+  constexpr std::string_view kBlanks = " \t\r";  // white space of JSON, except \n
   while (lines_.next(line)) {
     if (line.text.find_first_not_of(kBlanks) != std::string_view::npos) return true;
   }

@@ -39,7 +39,7 @@ struct Alternative {
 inline constexpr size_t kAlternativesMax = 3;
 
 struct Recommendation {
-  Plan best;                              // what a build takes
+  Plan best;                              // the plan of a build
   std::vector<Alternative> alternatives;  // at most kAlternativesMax, none of the layout of `best`
   // The plans of every kind that the request leaves open, with large packing tables, too.
   std::vector<Plan> plans;

@@ -17,7 +17,7 @@
 //   message:
 //              what the browser says of that signature
 //   mergeSigners  as `keys` what is kept of signers elsewhere, or nothing: gives as bytes what both
-//              have seen (client/seen_signers.h)
+//              have seen (client/manifest_guard.h)
 //
 // An answer with "unchecked", and the message as bytes, is none yet: the browser is to check that
 // signature, and the same is to be asked again.

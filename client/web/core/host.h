@@ -27,11 +27,11 @@ struct ExchangeRequest {
 
 struct ExchangeReply {
   int status = 0;     // 0: no whole answer came
-  std::string error;  // what the browser says of that; "TimeoutError" when that was why
+  std::string error;  // the browser's error; "TimeoutError" if the time was over
   std::string content_type;
   std::string retry_after;
   std::string content_range;
-  uint64_t body_bytes = 0;  // that came
+  uint64_t body_bytes = 0;  // the number received
   std::vector<uint8_t> body;
 };
 

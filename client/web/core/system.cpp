@@ -48,7 +48,7 @@ extern "C" int syncfs(int) { return 0; }
 namespace blindfuse {
 
 void fill_from_system(std::span<uint8_t> bytes) {
-  constexpr size_t kBytesMax = 65'536;  // that the browser gives at a time
+  constexpr size_t kBytesMax = 65'536;  // the browser's limit for one call
   while (!bytes.empty()) {
     const size_t count = std::min(bytes.size(), kBytesMax);
     if (blindfuse_system_random(bytes.data(), count) == 0) {

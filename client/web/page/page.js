@@ -42,8 +42,8 @@ let attempt = 0;     // counts connections: reports of an earlier one are ignore
 let isReady = false;
 let looking = false;
 let lookingSince = 0;
-let verify = false;  // what is kept of the hints was damaged
-let pending = null;  // what was asked for before the page was ready
+let verify = false;  // the stored hints were damaged
+let pending = null;  // the key that was entered before the page was ready
 
 function say(text) {
   status.textContent = text;

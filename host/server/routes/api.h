@@ -73,7 +73,7 @@ struct RequestRecord {
   std::string method = "-";   // "-": not known
   std::string peer = {};      // the client's address
   std::string key_name = {};  // of its API key, if one is needed
-  EpochId epoch = {};         // that the path names, if it is served
+  EpochId epoch = {};         // the epoch of the path, if it is served
   size_t query_count = 0;     // 0 until its body has arrived
   uint64_t received_bytes = 0;
   std::chrono::steady_clock::time_point begun_at = std::chrono::steady_clock::now();
@@ -83,7 +83,7 @@ struct RequestRecord {
 struct ApiRequest {
   ApiContext& context;
   const http::RequestHead& head;
-  std::shared_ptr<const ServingEpoch> epoch;  // that the path names; none for other routes
+  std::shared_ptr<const ServingEpoch> epoch;  // the epoch of the path; none for other routes
 };
 
 // The route GET /openapi.json: docs/HTTP_API.md in the form that tools read (OpenAPI 3.1), with the

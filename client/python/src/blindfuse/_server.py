@@ -34,7 +34,7 @@ class BuildReport:
     key_count: int
     shard_count: int
     shards_rebuilt: int
-    hint_bytes: int  # what a new client downloads
+    hint_bytes: int  # a new client downloads these
     query_bytes: int
     response_bytes: int
     seconds: float
