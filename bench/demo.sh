@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `make demo` runs: builds a database of the English dictionary, serves it on this machine, looks up some words
-# privately, and stops the server. All files are in build/demo, and the next run uses them again.
+# Runs the demo of `make demo`: builds a database of the English dictionary, serves it on this machine, looks up some
+# words privately, and stops the server. All files are in build/demo, and the next run uses them again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,5 @@
-// What each stage costs, next to the machine's read bandwidth: key hash, filter, matrix, keystream,
-// hint, query, decoding. blindfuse-bench-engine has the product.
+// Measures the cost of each stage, next to the machine's read bandwidth: key hash, filter, matrix,
+// keystream, hint, query, decoding. blindfuse-bench-engine has the product.
 //
 // One thread throughout, so that rates compare with the yardstick and with each other.
 // --benchmark_format=json for machines.

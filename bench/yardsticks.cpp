@@ -22,8 +22,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Whole cache lines, eight sums at once, so that neither loads nor additions are what takes time,
-// and fetched ahead as the product fetches them.
+// Reads whole cache lines into eight sums at once, fetched ahead as the product fetches them, so
+// that neither loads nor additions limit the rate.
 constexpr uint64_t kAheadBytes = 24 * 1024;
 
 template <typename Line>
@@ -83,8 +83,8 @@ Sum widest_sum() {
 #if defined(__x86_64__)
 #define BLINDFUSE_REGISTER(x) "+v"(x)
 
-// Of four sums of tiles, as many as a product of two by two has, with six tiles of sixteen rows.
-// Only where the engine has tiles: it asked the system for them.
+// Adds to four sums of tiles, as a product of two by two tiles does, with six tiles of sixteen
+// rows. Only for machines on which the engine has tiles: it asked the system for them.
 [[gnu::target("amx-tile,amx-int8")]] void loop_amx(uint64_t count) {
   struct alignas(64) {
     uint8_t palette = 1, start_row = 0, reserved[14] = {};

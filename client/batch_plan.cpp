@@ -63,7 +63,7 @@ class Matching {
   const std::span<const BucketChoice> keys_;
   SecretBuffer<uint32_t> bucket_of_;
   SecretBuffer<uint32_t> key_of_;
-  // How the search that was made last for a bucket came to it: from which key, and for which.
+  // The path by which the last search came to each bucket: from which key, and for which.
   SecretBuffer<uint32_t> reached_from_;
   SecretBuffer<uint32_t> reached_for_;
   SecretBuffer<uint32_t> queue_;  // every key comes once at most, as the one of a bucket
@@ -108,7 +108,7 @@ void BatchPlan::find_repeated() {
   // Equal hashes are neighbours, the first key first.
   SecretBuffer<uint32_t> order(key_count());
   std::iota(order.span().begin(), order.span().end(), 0u);
-  // Not by KeyHash's own order: browsers' standard library has none for arrays.
+  // KeyHash's own order would not do: the browsers' standard library has none for arrays.
   const auto place = [this](uint32_t key) {
     const KeyHash& hash = hashes_[key];
     return std::tie(hash.shard_hash, hash.slot_hash, hash.digest);
@@ -139,7 +139,7 @@ void BatchPlan::match(const BatchCode& code) {
     const size_t taken = (end - begin + requests_left - 1) / requests_left;
     const SecretBuffer<uint32_t> buckets =
         match_buckets(std::as_const(choices).span().subspan(begin, taken), code.bucket_count);
-    // Those that are left out move up to those that were not taken.
+    // Keys that are left out move up to those that were not taken.
     size_t left = begin + taken;
     for (size_t i = taken; i-- > 0;) {
       const uint32_t key = waiting[begin + i];

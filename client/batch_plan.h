@@ -1,5 +1,5 @@
-// Which keys each request of a call asks for, where requests are for several keys
-// (docs/PROTOCOL.md, section 21).
+// The plan of a call: the keys that each of its requests asks for, where a request is for several
+// keys (docs/PROTOCOL.md, section 21).
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@ inline constexpr uint32_t kNoBucket = std::numeric_limits<uint32_t>::max();
 
 // Gives as many keys as possible a bucket of their own, one of their three. Returns the bucket of
 // each key, or kNoBucket. All buckets are below bucket_count. It adds one key after another by an
-// augmenting path (Kuhn's algorithm). A key that has a bucket keeps one, though perhaps another
-// one of its three. A key that finds no augmenting path gets no bucket, also after later keys.
+// augmenting path (Kuhn's algorithm). A key that has a bucket keeps one, though perhaps another one
+// of its three. A key that finds no augmenting path gets no bucket, also after later keys.
 //
 // The time depends on the keys: it is a few microseconds for 16 keys, and at most the square of the
-// number of keys. So a client does this before it makes a query, and sends nothing in between.
-// What is in memory meanwhile is wiped.
+// number of keys. So a client does this before it makes a query, and sends nothing in between. Its
+// working memory is wiped.
 SecretBuffer<uint32_t> match_buckets(std::span<const BucketChoice> keys, uint32_t bucket_count);
 
 // A plan for n keys has ceil(n / K) requests, whatever the keys are. A key that comes several times
@@ -41,19 +41,19 @@ class BatchPlan {
   size_t key_count() const { return first_of_.size(); }  // n
   size_t request_count() const { return request_count_; }
 
-  // The key for which a request asks a bucket, or the number n where it asks for none. Of a key
-  // that comes several times it is the first.
+  // The key for which a request asks a bucket, or the number n where it asks for none. For a key
+  // that comes several times it is the first one.
   uint32_t key_of(size_t request, uint32_t bucket) const {
     return key_of_[request * bucket_count_ + bucket];
   }
-  // The hash of a key. Of n, which is none, it is zeros.
+  // The hash of a key. For n, which stands for none, it is zeros.
   const KeyHash& hash_of(uint32_t key) const { return hashes_[key]; }
 
   // The first key that is the same as this one.
   uint32_t first_of(uint32_t key) const { return first_of_[key]; }
   // The request that asks for a key, or request_count() if none does.
   size_t request_of(uint32_t key) const { return request_of_[first_of_[key]]; }
-  // How many of the n keys a request asks for.
+  // The number of the n keys for which a request asks.
   uint32_t asked_in(size_t request) const { return asked_in_[request]; }
 
  private:

@@ -29,8 +29,8 @@ auto with_cure(const Work& work) {
   }
 }
 
-// Whether the lock was taken. It is not where another process holds it and LOCK_NB says not to
-// wait, and where the file system has no locks: then no process can know that it is alone.
+// Returns true if the lock was taken. It is not where another process holds it and LOCK_NB says not
+// to wait, and where the file system has no locks: then no process can know that it is alone.
 bool lock(const FileDescriptor& file, int operation, const std::filesystem::path& path) {
   while (flock(file.get(), operation) != 0) {
     // Some network file systems lock only what is open for writing, and say EBADF.

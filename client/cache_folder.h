@@ -28,8 +28,8 @@ void make_cache_folder(const std::filesystem::path& folder);
 // releases the lock.
 FileDescriptor wait_for_lock(const std::filesystem::path& path, const ProgressCallback& progress);
 
-// The same without reports, for a lock that is held only while a file is written. Throws InputError
-// if the file cannot be made, and ResourceError if it cannot be locked.
+// Locks without reports, for a lock that is held only while a file is written. Throws InputError if
+// the file cannot be made, and ResourceError if it cannot be locked.
 FileDescriptor lock_briefly(const std::filesystem::path& path);
 
 // Every process that reads a folder's hints holds this lock, so that no process removes any while

@@ -39,7 +39,7 @@ class ReadingReport {
   uint64_t next_ = 0;
 };
 
-// Memory as it comes: writing zeros first would take as long as reading the files.
+// The memory is not cleared: writing zeros first would take as long as reading the files.
 std::unique_ptr<uint8_t[]> memory_for(uint64_t bytes, uint64_t bytes_max) {
   if (bytes > bytes_max) return nullptr;
   return std::unique_ptr<uint8_t[]>(new (std::nothrow) uint8_t[bytes]);
@@ -82,8 +82,8 @@ void CheckedHints::for_each(std::span<const uint32_t> shards, const Use& use,
   }
 }
 
-// A system that is short of memory swaps out what was not used for longest. To it, all parts were
-// used alike.
+// A system that is short of memory swaps out pages that were unused for longest. This makes all
+// parts look used alike.
 void CheckedHints::touch_kept() const {
   const volatile uint8_t* const bytes = kept_.get();
   for (uint64_t at = 0; at < database_.layout().hint_bytes(); at += kPageBytes) {

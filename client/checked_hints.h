@@ -49,7 +49,7 @@ class CheckedHints {
   void for_each(std::span<const uint32_t> shards, const Use& use,
                 const ProgressCallback& progress) const;
 
-  // Whether for_each() reads no files.
+  // True if for_each() reads no files.
   bool are_kept() const { return kept_ != nullptr; }
 
  private:

@@ -90,7 +90,7 @@ Client& Client::operator=(Client&& other) noexcept {
 }
 Client::~Client() {
   // After a fork the parent still uses the connection, and another of its threads may have held a
-  // lock. What a child has is left as it is, without being wiped: the child never used it.
+  // lock. The child's copy is left as it is, without being wiped: the child never used it.
   if (session_ && !session_->is_of_this_process()) static_cast<void>(session_.release());
 }
 

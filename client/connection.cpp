@@ -270,9 +270,9 @@ bool Connection::secure(const TlsContext& tls, const std::string& host, long& ve
   return ssl_ != nullptr;
 }
 
-// What waits for the server may fork. A child sends no TLS alert of its own, under the parent's
-// keys and in the place of the parent's next record, and does not shut down the socket that both
-// have.
+// A process that waits for the server may fork. Its child sends no TLS alert of its own, under the
+// parent's keys and in the place of the parent's next record, and does not shut down the socket
+// that both have.
 void Connection::close() {
   const bool is_own = opened_.is_current();
   if (ssl_ && is_own) {

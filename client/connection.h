@@ -87,7 +87,7 @@ class Connection {
   // Called before each request. Closes a kept connection that cannot carry a request, because the
   // server closed it or sent bytes without a request.
   void begin_request();
-  // Whether the last request used a kept connection and no byte of an answer came. The server has
+  // True if the last request used a kept connection and no byte of an answer came. The server has
   // probably closed the connection before it read the request.
   bool was_lost() const { return was_kept_ && !got_byte_; }
 

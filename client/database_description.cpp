@@ -67,7 +67,7 @@ KeyPlace DatabaseDescription::place(uint64_t i) const {
 std::optional<std::string> DatabaseDescription::value_in(std::span<const uint8_t> record,
                                                          const KeyPlace& place) const {
   std::optional<std::string> value = decode_record(layout().record, place.digest, record);
-  // Without rows the record is one of zeros, which may well read as an empty value.
+  // A place without rows asks for a record of zeros, which may well read as an empty value.
   if (place.asks == 0) value.reset();
   return value;
 }
@@ -79,7 +79,8 @@ uint64_t parse_index(std::string_view text) {
     throw InputError("this database is asked by number: 0, 1, 2, ... in decimal digits");
   }
   constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
-  // Not (kMax - digit) / 10: WebAssembly would divide, in a time that depends on the digit.
+  // (kMax - digit) / 10 would not do: WebAssembly would divide, in a time that depends on the
+  // digit.
   constexpr uint64_t kTensMax = kMax / 10, kLastDigitMax = kMax % 10;
   uint64_t number = 0;
   for (char c : text) {

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Far from where the clock overflows.
+// The limit is far from where the clock overflows.
 constexpr milliseconds kAllowedMax = std::chrono::hours(24 * 365);
 constexpr uint64_t kBytesMax =
     static_cast<uint64_t>(kAllowedMax.count()) / 1000 * kBytesPerSecondMin;

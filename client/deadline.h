@@ -50,7 +50,7 @@ class Deadline {
   // headers with every answer.
   void allow(uint64_t bytes);
 
-  // Runs `work`, which is the client's own and not the server's. The clock stops meanwhile.
+  // Runs `work` with the clock stopped: it is the client's own time and not the server's.
   template <class Work>
   auto stopped(Work work) {
     struct Stop {
@@ -65,7 +65,7 @@ class Deadline {
   // The deadline of the current call.
   TimePoint end() const { return end_; }
   bool is_over() const { return now() >= end_; }
-  // 0 if the time is over.
+  // Returns 0 if the time is over.
   std::chrono::milliseconds left() const;
   // The time for one request of several that moves this many bytes: as long as a call of its own
   // would have, and no longer than left().

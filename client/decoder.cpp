@@ -17,7 +17,7 @@ namespace {
 using ring::kDimension;
 using ring::Polynomial;
 
-// The parts that a shard needs, one after another.
+// The hint consists of the parts that a shard needs, one after another.
 void check_hint(const Layout& layout, const HintParts& parts, std::span<const uint8_t> hint) {
   const uint64_t part_bytes = layout.hint_part_bytes();
   const uint64_t count = uint64_t{parts.last} - parts.first + 1;
@@ -51,12 +51,12 @@ std::vector<uint8_t> decode_by_hint(DecodingSecret secret, const Layout& layout,
   return record;
 }
 
-// A restored word, whose number is in its upper bits, modulo the packing modulus.
+// Converts a restored word, whose number is in its upper bits, to the packing modulus.
 uint32_t raised(uint32_t word, uint32_t bits) {
   return ring::switch_to_q(word >> (32 - bits), bits);
 }
 
-// Of a response with two levels, of which the first level's words of the shard are decoded exactly.
+// Decodes the first level's words of the shard, which are exact, from a response with two levels.
 SecretBuffer<uint32_t> first_level(const RingDecoder& decoder, const Layout& layout, uint32_t shard,
                                    std::span<const uint32_t> words) {
   const SecondLevel& second = *layout.second;
@@ -80,7 +80,7 @@ SecretBuffer<uint32_t> first_level(const RingDecoder& decoder, const Layout& lay
                    phases.span().first<kPackColumns>());
     for (size_t i = 0; i < own.size(); ++i) {
       const uint32_t entry = ring::switch_from_q(phases[column + i], bits);
-      // Entries are numbers less half of all, so that they are small.
+      // An entry is the number less half of all numbers, so that it is small.
       found[from - begin + i] = restore_word(entry + (1u << (bits - 1)), bits);
     }
   }
@@ -92,12 +92,13 @@ std::vector<uint8_t> decode_by_masks(const RingDecoder& decoder, const Layout& l
                                      std::span<const uint8_t> hint) {
   std::vector<uint8_t> record(words.size());
   SecretBuffer<uint32_t> mask(kDimension), body(kPackColumns);
-  SecretBuffer<uint8_t> bytes(kPackColumns);  // those of other columns tell of the secret
+  SecretBuffer<uint8_t> bytes(kPackColumns);  // bytes of other columns depend on the secret
   const uint64_t part_bytes = layout.hint_part_bytes();
   const uint64_t begin = uint64_t{shard} * words.size();  // among all columns, as below
   const uint64_t end = begin + words.size();
   const HintParts parts = layout.hint_parts_of(shard);
-  // Also those that hold nothing of the record: the time says nothing of the shard.
+  // The loop includes packs that hold nothing of the record, so that its time says nothing of the
+  // shard.
   for (uint64_t pack = parts.first; pack <= parts.last; ++pack) {
     const uint64_t first = pack * kPackColumns;
     const uint64_t from = std::clamp(first, begin, end);
@@ -105,8 +106,8 @@ std::vector<uint8_t> decode_by_masks(const RingDecoder& decoder, const Layout& l
     const size_t column = from == to ? 0 : from - first;
     read_bit_sequence(hint.first(part_bytes), layout.hint_bits, 0, mask.span());
     for (uint32_t& word : mask.span()) word = raised(word, layout.hint_bits);
-    // What there is in other columns is not known, and not looked at: a coefficient decides over
-    // the byte of its own alone.
+    // The contents of other columns are unknown and are not looked at: a coefficient determines the
+    // byte of its own column alone.
     for (uint64_t i = from; i < to; ++i) {
       body[column + (i - from)] = raised(words[i - begin], layout.response_bits);
     }
@@ -119,7 +120,7 @@ std::vector<uint8_t> decode_by_masks(const RingDecoder& decoder, const Layout& l
   return record;
 }
 
-// Where the words of a response with two levels begin, after its masks.
+// The bytes of the masks of a response with two levels, after which its words begin.
 uint64_t second_masks_bytes(const Layout& layout) {
   return layout.second_pack_count() * bit_sequence_bytes(kDimension, layout.second->mask_bits);
 }

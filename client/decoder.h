@@ -28,8 +28,8 @@ SecretBuffer<uint32_t> words_of_shard(const Layout& layout, uint32_t shard,
 std::vector<uint8_t> decode(DecodingSecret secret, const Layout& layout, uint32_t shard,
                             std::span<const uint32_t> words, std::span<const uint8_t> hint);
 
-// The same for one of the records of a response whose request is for several keys. The decoder has
-// the secret of the request, and serves all of its records.
+// Decodes one of the records of a response whose request is for several keys. The decoder has the
+// secret of the request, and serves all of its records.
 std::vector<uint8_t> decode(const RingDecoder& decoder, const Layout& layout, uint32_t shard,
                             std::span<const uint32_t> words, std::span<const uint8_t> hint);
 

@@ -35,7 +35,7 @@ void write_whole(const std::filesystem::path& folder, const char* name,
   file.commit(name);
 }
 
-// Hashes what it just read, while that is still in the processor's caches.
+// Hashes bytes that it just read, while they are still in the processor's caches.
 Sha256Digest read_and_hash(const FileDescriptor& file, std::span<uint8_t> bytes,
                            const std::filesystem::path& path) {
   constexpr size_t kPieceBytes = 256 * 1024;
@@ -86,7 +86,7 @@ std::optional<DatabaseDescription> HintCache::described() const {
         read_file_bytes(folder_ / kTableName, epoch_table_bytes(layout));
     return DatabaseDescription(manifest, table);
   } catch (const std::runtime_error&) {
-    // Nothing there yet, or something that cannot be read or is not ours: the next sync writes it.
+    // There is nothing yet, or it cannot be read or is not ours: the next sync writes it.
     return std::nullopt;
   }
 }
@@ -143,7 +143,7 @@ void HintCache::read_part(const DatabaseDescription& database, uint32_t part,
     const FileDescriptor file = open_for_reading(path);
     if (file_size(file, path) == bytes.size() && read_and_hash(file, bytes, path) == hash) return;
   } catch (const std::runtime_error&) {
-    // Missing or unreadable: the same trouble with the same cure.
+    // The file is missing or unreadable: the cure is the same.
   }
   const bool packed = database.layout().mode() == Mode::kPacked;
   throw CacheError((packed ? "a downloaded mask" : "a downloaded hint") +
@@ -158,7 +158,7 @@ std::vector<uint8_t> HintCache::table_for(RemoteDatabase& remote, const ParsedMa
     std::vector<uint8_t> table = read_file_bytes(folder_ / kTableName, bytes);
     if (sha256(table) == wanted.manifest.table) return table;
   } catch (const std::runtime_error&) {
-    // No table yet, or none that can be read.
+    // There is no table yet, or none that can be read.
   }
   std::vector<uint8_t> table = remote.fetch_table(wanted.epoch, bytes);
   if (sha256(table) != wanted.manifest.table) {
@@ -171,8 +171,8 @@ std::vector<uint8_t> HintCache::table_for(RemoteDatabase& remote, const ParsedMa
 
 std::vector<MissingHint> HintCache::hints_to_fetch(const DatabaseDescription& wanted, bool verify,
                                                    const ProgressCallback& progress) const {
-  // What no complete epoch vouches for was perhaps not on the disk yet when the machine lost power:
-  // a file of the right size may hold anything.
+  // A file of the right size may hold anything unless a complete epoch names it: it may not have
+  // been on the disk yet when the machine lost power.
   //
   // Without a manifest no epoch was ever complete, and no key was asked for.
   if (!std::filesystem::exists(folder_ / kManifestName))
@@ -191,7 +191,7 @@ std::vector<MissingHint> HintCache::hints_to_fetch(const DatabaseDescription& wa
 }
 
 void HintCache::drop_everything() const {
-  // The manifest last: until it is gone, another attempt begins with this again.
+  // The manifest goes last: until then, another attempt begins with this again.
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(hints_)) {
     files.push_back(entry.path());
@@ -227,7 +227,7 @@ std::vector<MissingHint> HintCache::missing_hints(const DatabaseDescription& dat
   return missing;
 }
 
-// Of the right size and form; its bytes may be others.
+// Checks size and form alone: the bytes may be others.
 bool HintCache::has_hint(const Sha256Digest& hash, const HintShape& shape) const {
   const std::filesystem::path path = hints_ / hint_file_name(hash);
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -266,7 +266,7 @@ void HintCache::remove_given_up(const DatabaseDescription& wanted) {
 
 void HintCache::remove_all_but(const std::unordered_set<std::string>& names) {
   use_lock_.run_alone([&] {
-    std::error_code error;  // what cannot be removed now is removed after the next sync
+    std::error_code error;  // a file that cannot be removed now is removed after the next sync
     std::vector<std::filesystem::path> old;
     for (const auto& entry : std::filesystem::directory_iterator(hints_, error)) {
       if (!names.contains(entry.path().filename().string())) old.push_back(entry.path());

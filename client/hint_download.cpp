@@ -38,7 +38,7 @@ std::string name_of(const HintShape& shape, uint32_t part) {
 // The beginning of one part, in a file that outlives the process.
 class PartialHint {
  public:
-  // Goes on with what an earlier attempt left when `resume` is set, and from nothing otherwise.
+  // Continues an earlier attempt's file if `resume` is set, and otherwise begins from nothing.
   PartialHint(const std::filesystem::path& folder, const MissingHint& hint, const HintShape& shape,
               bool resume)
       : hint_(hint),
@@ -247,7 +247,7 @@ uint64_t HintDownload::fetch(RemoteDatabase& remote, const EpochId& epoch,
     } catch (const ConnectionError&) {
       if (received == received_before) throw;
     } catch (const BadResumption&) {
-      // What was there may be an earlier server's, or damaged, so this hint is begun again from
+      // The bytes found may be an earlier server's, or damaged, so this hint is begun again from
       // nothing. Only once: a server could send a beginning and a wrong end any number of times.
       const uint32_t part = group.front().part;
       if (begun_again == part) throw;

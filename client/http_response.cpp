@@ -116,7 +116,7 @@ class Reader {
     }
     if (parser_->is_header_done()) head_limit_.reset();
     if (error == http::error::body_limit && !succeeded(reply_.status)) {
-      // Enough of an error's body.
+      // This is enough of an error's body.
       connection_.close();
       outcome_ = Outcome::kWhole;
     } else if (error == http::error::bad_version) {

@@ -27,7 +27,7 @@ inline constexpr std::chrono::seconds kHeadTimeout{20};
 bool read_response(Connection& connection, Patience& patience, const std::string& at,
                    BodyReceiver& receiver, HttpReply& reply);
 
-// The same for the response to CONNECT, after whose head the tunnel begins.
+// Reads the response to CONNECT, after whose head the tunnel begins. Returns and throws as above.
 bool read_tunnel_response(Connection& connection, Patience& patience, const std::string& at,
                           HttpReply& reply);
 

@@ -55,7 +55,7 @@ bool is_loopback(const std::string& host) {
   return IN6_IS_ADDR_LOOPBACK(&ipv6) || (IN6_IS_ADDR_V4MAPPED(&ipv6) && ipv6.s6_addr[12] == 127);
 }
 
-// Whether a list such as "example.org, .internal" or "*" has this host, or a domain that it is in.
+// True if a list such as "example.org, .internal" or "*" has this host, or a domain that it is in.
 bool lists(std::string_view list, std::string_view host) {
   constexpr std::string_view kSeparators = ", \t";
   for (;;) {
@@ -176,7 +176,7 @@ std::string bracketed_host(const Url& url) {
   return url.host.find(':') == std::string::npos ? url.host : "[" + url.host + "]";
 }
 
-// As RFC 9110 has it: without the port where it is that of the scheme.
+// The Host header has no port where it is the scheme's own (RFC 9110, section 7.2).
 std::string host_header(const Url& url) {
   const bool is_default = url.port == (url.secure ? 443 : 80);
   return bracketed_host(url) + (is_default ? "" : ":" + std::to_string(url.port));

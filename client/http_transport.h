@@ -71,7 +71,7 @@ class HttpTransport : public Transport {
   Connection connection_;
 };
 
-// Whether a text can be the API key that a server may require: letters, digits and -._~+/= (RFC
+// True if a text can be the API key that a server may require: letters, digits and -._~+/= (RFC
 // 6750, section 2.1).
 bool is_api_key(std::string_view text);
 

@@ -18,15 +18,16 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr uint64_t kBytesMax = uint64_t{256} << 20;
-// At most: the secrets of a query in packed mode with a short key, or in hint mode.
+// The largest secrets are those of a query in packed mode with a short key, or in hint mode.
 constexpr uint64_t kSecretBytes = 4 * 2 * ring::kDimension;
-// About: of a place, where it is and what points to it; of a key, its copy and its Answer.
+// These are estimates: for a place, it and its pointers; for a key, its copy and its Answer.
 constexpr uint64_t kPlaceBytes = 128, kKeyBytes = 1024;
 
 }  // namespace
 
-// One request: what was asked, and what decodes the answers. It has the places of its queries, one
-// after another: one for each bucket of the database, and so one alone if there are no buckets.
+// A request: the keys that it asks for, and the secrets that decode its answers. It has the places
+// of its queries, one after another: one for each bucket of the database, and so one alone if there
+// are no buckets.
 struct LookUp::Request {
   Request(const Layout& layout, size_t query_count)
       : places(query_count * layout.bucket_count()),
@@ -34,7 +35,7 @@ struct LookUp::Request {
         body(query_count * layout.query_bytes()) {}
 
   SecretBuffer<KeyPlace> places;
-  // The key of each place among those of the look-up. Of a bucket without a key, their number.
+  // The key of each place among those of the look-up. A bucket without a key has their number.
   SecretBuffer<uint32_t> keys;
   std::vector<DecodingSecret> secrets;  // of each query
   std::optional<RingDecoder> decoder;   // of the query, if it has several places
@@ -63,7 +64,7 @@ size_t LookUp::queries_left() const {
   return (batch_ ? batch_->request_count() : keys_.size()) - queries_done();
 }
 
-// From the beginning, for the current database.
+// Plans from the beginning, for the current database.
 void LookUp::plan() {
   const DatabaseDescription& database = session_.database();
   epoch_.clear();  // until it is whole
@@ -86,7 +87,7 @@ void LookUp::plan() {
 size_t LookUp::ask(size_t count) {
   const Deadline::Call call(session_.deadline());
   size_t end = 0;  // of the queries to be done
-  // How often the next request was made already, always with other queries.
+  // The number of times that the next request was sent already, always with other queries.
   int busy_count = 0;
   bool has_connected_anew = false;
   const auto begin_request = [&] {
@@ -111,19 +112,20 @@ size_t LookUp::ask(size_t count) {
       session_.remote_.wait_while_busy(busy, ++busy_count);
       continue;
     } catch (const KeptConnectionClosed&) {
-      // Perhaps before the server saw the request. A query is never sent twice.
+      // The connection broke, perhaps before the server saw the request. A query is never sent
+      // twice.
       if (std::exchange(has_connected_anew, true)) throw;
       continue;
     } catch (const EpochGoneError&) {
       if (has_synced_) throw;
       session_.sync();
       has_synced_ = true;
-      // What was answered belongs to hints that are gone.
+      // Answers of the previous epoch belong to hints that are gone.
       plan();
       begin();
       continue;
     } catch (const ServerError& refusal) {
-      // A server that takes fewer queries at a time than most: from now on one by one.
+      // The server takes fewer queries at a time than most: from now on each request has one.
       if (size == 1 || (refusal.status() != 413 && refusal.status() != 400)) throw;
       session_.queries_per_request_ = 1;
       begin_request();

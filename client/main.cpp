@@ -88,7 +88,7 @@ class StageProgress {
   }
   void clear() { shown_.reset(); }
 
-  // Once for each text.
+  // Prints each warning once.
   void warn(const std::string& text) {
     if (text == warned_) return;
     warned_ = text;
@@ -134,13 +134,13 @@ Client connect(Settings& settings, const std::shared_ptr<StageProgress>& progres
   return client;
 }
 
-// Bytes as they are for a program that reads them, and for a person without what would drive the
-// terminal: servers choose values.
+// Returns bytes as they are for a program that reads them, and for a person without control
+// characters, which would drive the terminal: servers choose values.
 std::string shown(int stream, const std::string& text) {
   return isatty(stream) != 0 ? printable(text, std::string_view::npos) : text;
 }
 
-// Nothing of an absent key is written to it, so that no write fails either.
+// An absent key writes nothing, so that no failed write shows that the reader has gone.
 void check_output_is_read() {
   pollfd output{STDOUT_FILENO, 0, 0};
   if (poll(&output, 1, 0) > 0 && (output.revents & (POLLERR | POLLHUP)) != 0) {
@@ -172,7 +172,7 @@ void print_json(const std::string& key, const Answer& answer) {
   print(line.dump(-1, ' ', isatty(STDOUT_FILENO) != 0) + "\n");
 }
 
-// Answers keys and prints what they give; remembers whether one was not there, or not asked for.
+// Answers keys and prints the results; remembers whether a key was not there, or not asked for.
 class Getter {
  public:
   Getter(Client client, const Settings& settings, std::shared_ptr<StageProgress> progress,
@@ -191,7 +191,7 @@ class Getter {
     flush_output();
   }
 
-  // As many as fill whole requests: a request that is for several keys costs as much for fewer.
+  // Returns as many as fill whole requests: a request for several keys costs as much for fewer.
   size_t keys_of_a_request() {
     const size_t keys = client_.database().keys_per_request;
     return keys * std::max<size_t>(1, kQueriesPerRequest / keys);
@@ -246,7 +246,7 @@ void run_get(Settings& settings) {
     for (const std::string& text : texts) keys.push_back(decode_key(text, encoding));
     return keys;
   };
-  // Every key is looked at before the server hears of any.
+  // All keys are checked before the server receives a query for any.
   const std::vector<std::string> keys = decoded(settings.keys);
   const bool from_input = settings.keys.empty();
   const auto start = std::chrono::steady_clock::now();
@@ -259,7 +259,7 @@ void run_get(Settings& settings) {
     if (isatty(STDIN_FILENO) != 0) {
       std::fputs("keys from standard input, one a line; end with Ctrl-D\n", stderr);
     }
-    // Four thirds and padding for base64, twice for hex.
+    // A key takes four thirds and padding as base64, and twice its length as hex.
     LineInput input(STDIN_FILENO, 2 * kKeyBytesMax + 4);
     const bool streams = settings.stream || isatty(STDIN_FILENO) != 0;
     const size_t count = streams ? getter.keys_of_a_request() : getter.keys_at_once();

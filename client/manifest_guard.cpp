@@ -61,8 +61,9 @@ std::string rolled_back(const std::string& address, const SeenManifest& now,
 std::string two_of_one_number(const std::string& address, const SeenManifest& now,
                               const SeenManifest& newest) {
   return "the server at " + address +
-         " has two databases of one number: " + numbered(now.sequence, now.time) +
-         ", and another, " + numbered(newest.sequence, newest.time) +
+         " has two different manifests with the same sequence number: " +
+         numbered(now.sequence, now.time) + ", and another, " +
+         numbered(newest.sequence, newest.time) +
          ", was seen before. It may show clients different databases. Ask its operator; the next "
          "build gets a new number";
 }
@@ -172,7 +173,7 @@ void ManifestGuard::take(const ParsedManifest& parsed) {
   status_ = std::make_shared<SignerStatus>(std::move(status));
 }
 
-// Whether a signature is there, and was found to be right.
+// True if a signature is there, and was found to be right.
 bool ManifestGuard::check(const ParsedManifest& parsed) const {
   if (!parsed.signature) {
     if (!key_.empty()) throw SignatureError(not_signed(address_, key_));

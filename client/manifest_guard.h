@@ -33,18 +33,18 @@ struct SeenSigners {
   std::string signer;
   std::map<std::string, SeenManifest> newest;  // by public key
 
-  // Takes the newer entries of `other`, and its signer if there is none here.
+  // Adds the newer entries of `other`, and its signer if there is none here.
   void merge(const SeenSigners& other);
 
   bool operator==(const SeenSigners&) const = default;
 };
 
-// As JSON.
+// The text is JSON.
 std::string serialize_seen_signers(const SeenSigners& seen);
 // Throws InputError if the text is not one of serialize_seen_signers().
 SeenSigners parse_seen_signers(std::string_view text);
 
-// The file of them, which lies next to the hints. All clients of one user share it.
+// The file of the seen signers, which lies next to the hints. All clients of one user share it.
 class SeenSignersFile {
  public:
   static constexpr const char* kName = "signers.json";
@@ -71,10 +71,10 @@ class ManifestGuard {
   // `folder` is that of the server's hints, and exists. `address` names the server in messages.
   ManifestGuard(std::filesystem::path folder, std::string address, const ClientOptions& options);
 
-  // With ClientOptions::server_key: throws SignatureError for a manifest that is not signed, signed
-  // by another key, wrongly signed, older than the newest one seen of that key, or different from
-  // the one seen of its number. Without: throws SignatureError for one that is wrongly signed.
-  // status()->warning reports the other cases.
+  // Throws SignatureError for a manifest that is wrongly signed. With ClientOptions::server_key,
+  // also for one that is not signed, signed by another key, older than the newest one seen of that
+  // key, or different from the one seen of its number; otherwise status()->warning reports these
+  // cases.
   //
   // Stores what it accepts before it returns, and throws the errors of SeenSignersFile. Sends
   // nothing.

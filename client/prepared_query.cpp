@@ -32,7 +32,7 @@ struct Helpers {
   std::vector<std::thread> threads = {};
 };
 
-// One pass over the panels of A: this thread and its helpers each take the next panel that no
+// Makes one pass over the panels of A: this thread and its helpers each take the next panel that no
 // thread has. `words`: where each product begins.
 void add_products(const PublicMatrix& a, uint64_t panel_count,
                   std::span<const SecretFactor> factors, std::span<uint32_t* const> words,
@@ -71,7 +71,7 @@ void add_products(const PublicMatrix& a, uint64_t panel_count,
     try {
       for (size_t i = 1; i < workers; ++i) helpers.threads.emplace_back(help, std::span(panels[i]));
     } catch (const std::system_error&) {
-      // A system that gives fewer threads makes this slower, not impossible.
+      // The work is only slower if the system gives fewer threads.
     }
     work(panels[0], report);
   }
@@ -130,7 +130,8 @@ DecodingSecret PreparedQuery::encrypt(std::span<const uint32_t> rows, uint32_t q
   return finish(query_bits, query, [rows](std::span<uint32_t> words) {
     for (uint32_t row : rows) {
       invariant(row < words.size(), "rows lie in the database");
-      // Wraps, always: a client that drew again when this overflows would tell the server its rows.
+      // The sum always wraps: a client that drew again when this overflows would tell the server
+      // its rows.
       words[row] += 1u << kPlaintextShift;
     }
   });

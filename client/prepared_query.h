@@ -37,7 +37,7 @@ class DecodingSecret {
   SecretBuffer<uint32_t> words_;
 };
 
-// What a query has for a second level, without the row that it asks for: b2' = s a2 + e2 modulo the
+// A query's part for a second level, without the row that it asks for: b2' = s a2 + e2 modulo the
 // packing modulus, a number for each row, and the order of the short key that goes with it (0:
 // there is none).
 struct SecondQuery {
@@ -69,16 +69,16 @@ class PreparedQuery {
   [[nodiscard]] DecodingSecret encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
                                        std::span<uint8_t> query) &&;
 
-  // The same for places in a database with this layout: one for each bucket. If it has a second
-  // level, also writes the numbers for its rows, which ask for the words of the place's shard. The
-  // same number of words is added to, whatever is asked for, in the same order of buckets, and the
-  // time does not depend on it.
+  // Writes the query for places in a database with this layout: one for each bucket. If it has a
+  // second level, also writes the numbers for its rows, which ask for the words of the place's
+  // shard. The same number of words is added to, whatever is asked for, in the same order of
+  // buckets, and the time does not depend on it.
   [[nodiscard]] DecodingSecret encrypt(std::span<const KeyPlace> places, const Layout& layout,
                                        std::span<uint8_t> query) &&;
 
-  // Of all buckets.
+  // The rows of all buckets together.
   size_t row_count() const { return masked_.size(); }
-  // Whether the query suits a database: it has the seed, the dimension, the rows, the buckets and
+  // True if the query suits a database: it has the seed, the dimension, the rows, the buckets and
   // the mode for which the query was made. Epochs may share all of these.
   bool is_for(const Manifest& manifest) const;
   // False in a process that was forked since its secret was drawn.

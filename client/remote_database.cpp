@@ -14,12 +14,12 @@ namespace {
 constexpr size_t kDetailCharsMax = 500;
 constexpr const char* kManifestPath = "/v1/database";
 
-// The body of a success: exactly this many bytes, or, of a text, at most this many. Counts what
-// comes.
+// The body of a success: exactly this many bytes, or, for a text, at most this many. Counts the
+// bytes that come.
 class Body : public BodyReceiver {
  public:
   // A body of `total` bytes is asked for from first_byte on; a server may ignore that and send all
-  // of it. What comes of it goes to `sink`.
+  // of it. The bytes go to `sink`.
   Body(uint64_t& received, const ByteSink& sink, std::string what, uint64_t total,
        uint64_t first_byte = 0, bool is_exact = true)
       : received_(received),
@@ -70,7 +70,7 @@ class Body : public BodyReceiver {
   uint64_t left_ = 0;
 };
 
-// A server's words, fit for a terminal.
+// Makes a server's text fit for a terminal.
 std::string printable(std::string text) {
   if (text.size() > kDetailCharsMax) text.resize(kDetailCharsMax);
   std::replace_if(

@@ -20,7 +20,7 @@
 
 namespace blindfuse {
 
-// How often a request that finds the server busy is repeated, and the longest wait before that.
+// A request that finds the server busy is repeated this often, and waits at most this long before.
 inline constexpr int kBusyRetriesMax = 5;
 inline constexpr uint64_t kRetryAfterMaxS = 60;
 

@@ -45,7 +45,7 @@ void to_field(std::span<const uint32_t> ternary, const ring::PrimeField& field,
   }
 }
 
-// Of ternary words, at the points.
+// The values of ternary words at the points.
 SecretBuffer<uint32_t> values_of(std::span<const uint32_t> ternary) {
   SecretBuffer<uint32_t> values(kDimension);
   to_field(ternary, packing_ntt().field(), polynomial(values));

@@ -102,8 +102,7 @@ class RingDecoder {
 };
 
 // Prepares queries for one database, in the way that its mode requires. Holds the data that all of
-// them share. If responses are packed, it is worth
-// keeping for the next queries.
+// them share. If responses are packed, it is worth keeping for the next queries.
 class QueryPreparation {
  public:
   explicit QueryPreparation(const Manifest& manifest);
@@ -120,7 +119,7 @@ class QueryPreparation {
   std::optional<RingQueryMaker> ring_;  // where responses are packed
 };
 
-// The same for one pass.
+// Prepares queries in one pass.
 std::vector<PreparedQuery> prepare_queries_for(const Manifest& manifest, size_t count,
                                                unsigned thread_count, const RandomSource& random,
                                                const ProgressCallback& progress = {});

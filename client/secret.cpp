@@ -12,7 +12,7 @@ constexpr size_t kBlockBytes = 64 * 1024;
 constexpr uint32_t kDigits = 5;  // 3^5 = 243 fits a byte
 constexpr uint32_t kAccepted = 243;
 
-// What `count` numbers take on average, 256 / 243 bytes for five, and a little more.
+// `count` numbers take 256 / 243 bytes for five on average. This is a little more.
 size_t bytes_for(size_t count) {
   const size_t groups = count / kDigits + 1;
   return groups + groups / 16 + 8;

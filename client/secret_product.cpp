@@ -11,8 +11,8 @@ namespace {
 using Lanes [[gnu::vector_size(64)]] = uint32_t;
 constexpr size_t kLaneWords = 16;
 
-// One tile: the products of kFactors secrets with kVectors * 16 columns of the panel, held in
-// registers over all k.
+// Computes one tile: the products of kFactors secrets with kVectors * 16 columns of the panel, held
+// in registers over all k.
 template <size_t kFactors, size_t kVectors>
 [[gnu::always_inline]] inline void add_tile(const uint32_t* panel, const SecretFactor* factors,
                                             uint32_t* const* words, size_t column) {

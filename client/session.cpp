@@ -14,8 +14,9 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// As many as shards. A client keeps a name of each in memory, and 4 bytes for each of the 2^26
-// columns that as many masks have. A server needs 25 MB of memory for each mask.
+// There are at most as many parts as shards. A client keeps a name of each in memory, and 4 bytes
+// for each of the 2^26 columns that as many masks have. A server needs 25 MB of memory for each
+// mask.
 constexpr uint32_t kPartsMax = kShardCountMax;
 
 std::filesystem::path cache_of(const ClientOptions& options) {
@@ -60,7 +61,7 @@ void Session::sync_once(bool verify, SyncResult& result) {
 }
 
 std::string Session::take_manifest() {
-  // Used once, whatever comes of it: what is wrong with it now would stay wrong.
+  // The manifest is used once, whatever the outcome: an error in it would stay one.
   if (auto fetched = std::exchange(manifest_text_, std::nullopt)) return std::move(*fetched);
   return fetch_manifest();
 }

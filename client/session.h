@@ -49,7 +49,7 @@ class Session {
   // each function is a call.
   Deadline& deadline() { return remote_.deadline(); }
 
-  // As of the last manifest that was accepted.
+  // The status belongs to the last manifest that was accepted.
   std::shared_ptr<const SignerStatus> signer() const { return guard_.status(); }
   ManifestGuard& guard() { return guard_; }
   const TransferStats& transfers() const { return remote_.transfers(); }
@@ -112,7 +112,7 @@ class Session {
   size_t queries_per_request_ = kQueriesPerRequest;
 };
 
-// How long a part of a call took, for the statistics of answers.
+// The time of a part of a call, for the statistics of answers.
 inline double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }

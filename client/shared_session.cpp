@@ -174,7 +174,7 @@ void SharedSession::ask_for(const Calls& calls) {
   }
 }
 
-// This thread gives up; what it took along is asked for by the next.
+// This thread gives up; the next one asks for the keys that it took along.
 void SharedSession::put_back(Calls calls, const std::shared_ptr<Asked>& mine,
                              std::exception_ptr why) {
   const std::lock_guard lock(mutex_);

@@ -25,7 +25,7 @@ namespace blindfuse {
 using TransportMaker = std::function<std::unique_ptr<Transport>(std::function<bool()>)>;
 
 enum class KeyForm {
-  kAny,     // what a key is in this database
+  kAny,     // a key in the form that this database has
   kNumber,  // of an entry in an index database, in decimal digits; no key of a keyword database
 };
 
@@ -53,10 +53,10 @@ class SharedSession {
   // False after a fork, in the child. Takes no locks.
   bool is_of_this_process() const;
 
-  // After the last call that ended.
+  // The number after the last call that ended.
   size_t prepared_count() const { return prepared_count_; }
 
-  // The same.
+  // Both belong to the last call that ended.
   SignerStatus signer() const;
   TransferStats transfers() const;
 
@@ -64,7 +64,7 @@ class SharedSession {
   size_t waiting_count() const;
 
  private:
-  // One call of look_up(), and what came of it.
+  // A call of look_up(), and its result.
   struct Asked {
     KeyCopies keys;
     KeyForm form;
@@ -79,7 +79,7 @@ class SharedSession {
   class Turn {
    public:
     Turn(SharedSession& shared, const std::stop_token& stop);
-    // Of a session that was taken already, under the lock.
+    // Takes over a session that was taken already, under the lock.
     explicit Turn(SharedSession& shared) : shared_(shared), call_(shared.session_->deadline()) {}
     ~Turn();
     Turn(const Turn&) = delete;

@@ -35,7 +35,7 @@ struct HttpReply {
   std::string content_type;
   std::optional<uint64_t> retry_after_s;
   std::string problem;        // the body of an error, cut at kProblemBytesMax
-  std::string location = {};  // where a redirect points
+  std::string location = {};  // the target of a redirect
 };
 
 // Takes the body of a success, piece by piece. Its exceptions end the request and reach the caller.
@@ -82,7 +82,7 @@ class Transport {
   // Ends the connection, if one is kept. The next request opens another.
   virtual void close_connection() {}
 
-  // With every request.
+  // True if every request has an API key.
   virtual bool sends_api_key() const { return false; }
 
  protected:

@@ -77,7 +77,7 @@ Url parse_url(std::string_view text) {
   std::string_view path = rest.substr(host_end);
 
   if (const size_t at = authority.rfind('@'); at != std::string_view::npos) {
-    // Without the password, which does not belong in a message.
+    // The password does not belong in a message.
     fail(scheme + "://...@" + std::string(authority.substr(at + 1)),
          "it has a user or a password, which clients do not send (an API key is read from "
          "--api-key-file)");

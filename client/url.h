@@ -13,7 +13,7 @@ struct Url {
   uint16_t port = 80;
   std::string prefix;  // before every route: "" or "/words", without a slash at the end
 
-  // The same text for all ways to write one address.
+  // Returns the same text for all ways to write one address.
   std::string text() const;
 };
 

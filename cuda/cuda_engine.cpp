@@ -43,8 +43,8 @@ uint64_t serving_bytes(const std::vector<std::string>& kernels, uint64_t rows, u
   return CheckVector::bytes_of(rows, columns, needs.bucket_count) + std::max(before, pipeline);
 }
 
-// The same with what CUDA itself takes. Throws ResourceError when there is no room for the packing
-// tables with all that.
+// Adds the memory that CUDA itself takes. Throws ResourceError when there is no room for the
+// packing tables with all that.
 uint64_t bytes_beside(const std::vector<std::string>& kernels, uint64_t rows, uint64_t columns,
                       const ServingNeeds& needs, uint64_t timed_bytes_min) {
   const uint64_t bytes =
@@ -58,7 +58,8 @@ uint64_t bytes_beside(const std::vector<std::string>& kernels, uint64_t rows, ui
   return bytes;
 }
 
-// Makes it current. With the code of all kernels there, what is free is free for the matrix.
+// Makes the device current, and loads the code of all kernels, so that the memory that is free
+// afterwards is free for the matrix.
 int prepare_device(int device) {
   use_cuda_device(device);
   load_scan_kernels();
@@ -144,7 +145,7 @@ class CudaEngine final : public Engine {
   }
 
  private:
-  // The words in whole vectors, to the device and back.
+  // Copies the words to the device in whole vectors, and the products back.
   void multiply_some(QueryBatch queries, RowRange rows, ColumnRange range, ProductBatch products) {
     const auto count = static_cast<uint32_t>(queries.count);
     const uint64_t columns = range.count;
@@ -199,7 +200,7 @@ class CudaEngine final : public Engine {
   const std::string name_;
   DeviceMatrix matrix_;
   Scanner scanner_;
-  // Of multiply(), as large as they ever had to be.
+  // multiply() uses these buffers. They are as large as they ever had to be.
   PinnedMemory<uint32_t> host_words_, host_products_;
   DeviceMemory<uint32_t> words_, products_;
   DeviceMemory<int8_t> limbs_;

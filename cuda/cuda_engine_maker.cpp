@@ -34,7 +34,7 @@ class CudaEngineMaker final : public EngineMaker {
 
   bool computes_on_device() const override { return true; }
 
-  // As many as have 4 GiB of columns, however many threads the caller has.
+  // Returns as many packs as have 4 GiB of columns, however many threads the caller has.
   size_t packs_at_once(uint64_t row_count, unsigned) const override {
     constexpr uint64_t kColumnBytesMax = uint64_t{4} << 30;
     const uint64_t pack_bytes = std::max<uint64_t>(1, kPackColumns * row_count);

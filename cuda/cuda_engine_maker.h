@@ -10,9 +10,9 @@
 
 namespace blindfuse {
 
-// kernels: those of cuda_kernel_names() that engines may use; none: all. Throws
-// UsageError if there is no such kernel or device, and ResourceError for one that the machine may
-// have later (cuda/device/device_info.h). Its engines have their matrix on that device.
+// kernels: those of cuda_kernel_names() that engines may use; none: all. Throws UsageError if there
+// is no such kernel or device, and ResourceError for one that the machine may have later
+// (cuda/device/device_info.h). Its engines have their matrix on that device.
 std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::vector<std::string> kernels, int device);
 
 // Loads the code of all kernels for the scan to the device, and of those of this part of the

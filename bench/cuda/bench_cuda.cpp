@@ -52,7 +52,7 @@ bool is_wanted(const Options& options, const Shape& shape) {
   return options.shapes.empty() || has(options.shapes, shape.name);
 }
 
-// The first one; CUDA_VISIBLE_DEVICES says which it is.
+// Uses the first device; CUDA_VISIBLE_DEVICES says which it is.
 void use_device() {
   const std::string why_not = why_no_cuda_device(kDevice);
   if (!why_not.empty()) throw ResourceError("there is no GPU to measure: " + why_not);
@@ -70,7 +70,7 @@ std::vector<std::string> chosen_kernels(const Options& options, const Yardsticks
   return names;
 }
 
-// A shape that this device is too small for is left out.
+// Leaves out a shape that this device is too small for.
 template <typename Measure>
 void measure_if_there_is_room(const Bench& bench, const Shape& shape, const Measure& measure) {
   if (!is_wanted(bench.options, shape)) return;

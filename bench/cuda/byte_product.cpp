@@ -12,7 +12,7 @@ namespace blindfuse::bench {
 
 namespace {
 
-// As cublas_api.h has them, in every version that there is for CUDA 12 and 13.
+// The values are those of cublas_api.h in every version for CUDA 12 and 13.
 constexpr int kNotTransposed = 0, kTransposed = 1;  // cublasOperation_t
 constexpr int kSums32 = 72;                         // CUBLAS_COMPUTE_32I
 constexpr int kAnyAlgorithm = -1;                   // CUBLAS_GEMM_DEFAULT

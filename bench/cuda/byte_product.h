@@ -1,4 +1,4 @@
-// A product of bytes by the vendor's library, cuBLAS: what the kernels are compared with.
+// A product of bytes by the vendor's library, cuBLAS, with which the kernels are compared.
 #pragma once
 
 #include <cuda_runtime_api.h>

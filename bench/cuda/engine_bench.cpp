@@ -65,10 +65,9 @@ std::unique_ptr<Engine> make_random_engine(const Bench& bench, const Shape& shap
   return engine;
 }
 
-// The same, with kernels that are checked as a server's are, since a server's answers are never
-// without that: pipelines check the products of every query. A server has the products of its
-// canary from the CPU. Here they are the engine's own, which right_kernels() compared with the
-// CPU's.
+// The kernels of this engine are checked as a server's are: pipelines check the products of every
+// query, and a server never answers without that. A server has the products of its canary from the
+// CPU. Here they are the engine's own, which right_kernels() compared with the CPU's.
 std::unique_ptr<Engine> make_checked_engine(const Bench& bench, const Shape& shape,
                                             size_t batch_max, size_t buckets) {
   auto engine = make_random_engine(bench, shape);
@@ -88,7 +87,8 @@ std::unique_ptr<Engine> make_checked_engine(const Bench& bench, const Shape& sha
   return engine;
 }
 
-// As many batches as the pipeline takes, always: seconds from the end of one to that of the next.
+// Measures the seconds from the end of one batch to that of the next, with as many batches begun as
+// the pipeline takes.
 class PipelineTimer {
  public:
   PipelineTimer(AnswerPipeline& pipeline, size_t batch, double round_seconds)
@@ -100,7 +100,7 @@ class PipelineTimer {
   double seconds_a_batch() {
     for (size_t i = 0; i < depth_; ++i) begin();
     pipeline_.finish();
-    // From here on nothing is new: each batch that ends makes room for another one.
+    // The batches are in a steady state from here on: each one that ends makes room for another.
     const auto start = Clock::now();
     size_t count = 0;
     double seconds = 0;
@@ -115,7 +115,7 @@ class PipelineTimer {
   }
 
  private:
-  // With the slots of the batch that ended longest ago.
+  // The batch has the slots of the one that ended longest ago.
   void begin() {
     pipeline_.begin(next_ * batch_, batch_);
     next_ = (next_ + 1) % depth_;
@@ -161,7 +161,7 @@ void print(const Bench& bench, const Shape& shape, size_t batch, const ScanSecon
   bench.report.print(shape, kernel, batch, times);
 }
 
-// Of random words. No object owns them: the random bytes stay.
+// The tables hold random words. No object owns them: the random bytes stay.
 std::vector<SharedPackingTable> random_tables(const Bench& bench, uint64_t count) {
   std::vector<SharedPackingTable> tables;
   for (uint64_t i = 0; i < count; ++i) {
@@ -223,7 +223,7 @@ void time_two_levels(const Bench& bench, const Shape& shape, const ScanSeconds& 
                          .query_bits = 22,
                          .mask_bits = 17,
                          .response_bits = 15,
-                         // Of a tiny one, or an emulated GPU would take minutes.
+                         // A tiny level has a short key, or an emulated GPU would take minutes.
                          .key_order = columns < kPackColumns ? columns : 0};
   second.blocks = bench.random.words(second.block_count() * uint64_t{ring::kDimension}, 1);
   second.key_masks = bench.random.words(ring::kKeyWords, 2);

@@ -21,10 +21,10 @@ inline constexpr Shape kScanShapes[] = {
     {"square", 131'072, 32'768}, {"billion", 233'472, 65'536}, {"tall", 1'179'648, 1'040},
     {"flat", 40'960, 33'056},    {"huge", 488'448, 131'072},
 };
-// The first of them is the one whose responses are packed under clients' secrets as well, with 32
-// packing tables: the sizes of batches that are timed then.
+// The first shape's responses are also packed under clients' secrets, with 32 packing tables, in
+// batches of these sizes.
 inline constexpr size_t kPackedBatches[] = {1, 8, 64};
-// Its shards, where a response has two levels: 1,024 columns each, one pack.
+// The columns of a shard of the first shape, one pack, where a response has two levels.
 inline constexpr uint32_t kShardColumns = 1'024;
 // Requests for 64 keys in 2^20 values of 1 KiB, as they are planned: 96 buckets of four shards.
 inline constexpr Shape kBucketShape{"buckets", 12'288, 396'288};

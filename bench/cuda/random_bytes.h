@@ -22,7 +22,7 @@ class RandomBytes {
   // This many of them, at most kBytes, from a place that depends on `which`, aligned to 4 bytes:
   // the same every time.
   std::span<const uint8_t> part(size_t byte_count, uint64_t which) const;
-  // The same as words. Those at and above a modulus take as long as others, too.
+  // Words at and above a modulus are among them: they take as long as others.
   std::span<const uint32_t> words(uint64_t count, uint64_t which) const {
     return {reinterpret_cast<const uint32_t*>(part(count * sizeof(uint32_t), which).data()), count};
   }

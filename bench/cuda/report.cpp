@@ -27,7 +27,6 @@ std::string cell(const Value& value, double unit, const char* name, int decimals
 
 double bytes_of(const Shape& shape) { return static_cast<double>(shape.rows * shape.columns); }
 
-// What a measurement of answers is called.
 struct PipelineNames {
   const char* measurement;
   const char* figure;

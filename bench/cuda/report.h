@@ -25,7 +25,7 @@ struct ScanTimes {
 struct Check {
   size_t product_count = 0;
   ProductDifference difference;
-  // The first that differs, if there is one.
+  // The first word that differs, if there is one.
   uint32_t found = 0;
   uint32_t expected = 0;
 };
@@ -69,22 +69,23 @@ class Report {
   void print(const Shape& shape, const std::string& kernel, const HintTimes& times);
   void print(const Shape& shape, const std::string& kernel, const PackTimes& times);
 
-  // For people, in one line that begins with "figure: ", the best of each measurement until now,
-  // and of each kernel that differs from the CPU the worst.
+  // Prints, in one line for people that begins with "figure: ", the best of each measurement until
+  // now, and of each kernel that differs from the CPU the worst.
   void print_figure();
   // Prints a line to standard error that begins with "WRONG: ", and counts it.
   void say_wrong(const std::string& what);
   size_t wrong_count() const { return wrong_count_; }
-  // Whether anything has been measured. A check is not a measurement.
+  // True if anything has been measured. A check is not a measurement.
   bool is_empty() const { return !has_measured_; }
 
  private:
-  // A line of JSON. batch: vectors that are multiplied at once, of the hint and of packs, too.
+  // Prints a line of JSON. batch: vectors that are multiplied at once, of the hint and of packs,
+  // too.
   void print_line(const char* measurement, const Shape& shape, const std::string& kernel,
                   size_t batch, const nlohmann::json& figures);
-  // Of a measurement.
+  // Adds the figure of a measurement.
   void add_figure(const std::string& name, double score, const std::string& text);
-  // Of those with the same name, the one with the highest score stays.
+  // Adds the figure, or replaces that of the same name if its score is lower.
   void keep_figure(const std::string& name, double score, const std::string& text);
 
   const std::string json_path_;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint64_t kPanelRows = 64;
 
-// Every order that a kernel may want.
+// Kernels want these orders.
 inline constexpr LimbOrder kLimbOrders[] = {LimbOrder::kRows, LimbOrder::kWgmma, LimbOrder::kMma};
 
 // Words, limbs and products of the queries, and some for the sums of cuBLAS and for CUDA itself.

@@ -43,20 +43,20 @@ using ScanSeconds = std::map<std::pair<std::string, size_t>, double>;
 // Throws ResourceError when the device has no room for the shape.
 ScanSeconds time_scans(const Bench& bench, const Shape& shape);
 
-// All with the first of the kernels. Throw ResourceError when the device has no room for the
-// shape.
+// These measurements take the first of the kernels. They throw ResourceError when the device has no
+// room for the shape.
 
 // Answers batches of every size, two in flight, and prints the rates. scans: for comparison.
 void time_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& scans);
 
-// The same with responses that are packed under clients' secrets, for those of kPackedBatches that
-// are asked for.
+// Also packs responses under clients' secrets, for those of kPackedBatches that are asked for.
 void time_packed_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& scans);
 
-// The same with a second level, which returns the words of one shard.
+// Also packs responses, with a second level, which returns the words of one shard.
 void time_two_levels(const Bench& bench, const Shape& shape, const ScanSeconds& scans);
 
-// The same with one level, for queries that have words for each of options.buckets() buckets.
+// Also packs responses, with one level, for queries that have words for each of options.buckets()
+// buckets.
 void time_buckets(const Bench& bench, const Shape& shape);
 
 // Makes the hint, and the host's part of it, and prints the time of both.

@@ -31,7 +31,7 @@ inline double median(std::vector<double> values) {
 // them is left to be written.
 class Stopwatch {
  public:
-  // On the current device.
+  // Times work on the current device.
   explicit Stopwatch(uint64_t lead_in_bytes = uint64_t{256} << 20)
       : lead_in_(lead_in_bytes), folded_(1) {
     BLINDFUSE_CUDA(cudaEventCreate(&begin_.event));
@@ -39,8 +39,8 @@ class Stopwatch {
     BLINDFUSE_CUDA(cudaDeviceSynchronize());
   }
 
-  // Seconds from the first to the last of what `start` puts into the stream. Returns when it is
-  // done.
+  // Returns the seconds from the beginning to the end of the work that `start` puts into the
+  // stream, after it is done.
   template <typename Start>
   double seconds(const Stream& stream, const Start& start) {
     start_read_all(lead_in_.data(), lead_in_.size(), folded_.data(), stream.get());

@@ -21,7 +21,7 @@ static_assert(2 * kOperandBytes <= Sizes().operand_bytes,
 
 uint64_t bytes_of(const DeviceMatrix& matrix) { return matrix.pitch() * matrix.column_count(); }
 
-// Random bytes all over: the block, and copies of it that begin elsewhere.
+// Fills the memory with a block of random bytes and copies of it that begin elsewhere.
 void fill(const DeviceMemory<int8_t>& memory, const RandomBytes& random) {
   constexpr uint64_t kBlock = RandomBytes::kBytes;
   static_assert(Sizes().operand_bytes % kBlock == 0 && kTinySizes.operand_bytes % kBlock == 0);
@@ -71,8 +71,7 @@ Yardsticks::Yardsticks(const RandomBytes& random, const Options& options)
   }
 }
 
-// The library is not ours: that it is missing, or fails, shall not keep anything else from being
-// measured.
+// The library is not ours: if it is missing, or fails, everything else must still be measured.
 void Yardsticks::try_product() {
   try {
     product_ = std::make_unique<const ByteProduct>(kProductSide, kProductDepth);
@@ -88,8 +87,8 @@ void Yardsticks::try_product() {
 }
 
 Rates Yardsticks::measure(const DeviceMatrix& matrix) {
-  // The product first and the transfer after it: what draws most power is not followed by what is
-  // measured next, which would find the clocks lowered.
+  // The product comes first and the transfer after it: a measurement right after the one that draws
+  // most power would find the clocks lowered.
   Rates rates;
   rates.multiplied = multiplied_per_second();
   rates.sent = sent_per_second();

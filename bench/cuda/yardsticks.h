@@ -16,7 +16,7 @@
 
 namespace blindfuse::bench {
 
-// Each a second.
+// All rates are per second.
 struct Rates {
   double read = 0;        // bytes of the matrix
   double multiplied = 0;  // multiply-adds of signed bytes; 0 where there is no cuBLAS
@@ -36,7 +36,7 @@ class Yardsticks {
   // works.
   const std::string& why_no_product() const { return why_no_product_; }
 
-  // All of them once, one after another, and the reads of this matrix.
+  // Measures each of them once, one after another, and the reads of this matrix.
   Rates measure(const DeviceMatrix& matrix);
   double sent_per_second();
 

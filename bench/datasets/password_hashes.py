@@ -120,7 +120,7 @@ def random_block(first: int, count: int, table: list[str], separator: str, range
     steps = array.array("H", data[BLOCK_KEYS * HASH_BYTES :])[:count]
     parts = [""] * (2 * count)
     parts[0::2] = hashes.hex("\n", HASH_BYTES).upper().split("\n")
-    # With one more than needed: of a single one it would make no tuple.
+    # itemgetter() makes no tuple of a single index, so there is one more than needed.
     parts[1::2] = operator.itemgetter(*steps, 0)(table)[:count]
     at = -1
     for _ in range(steps.count(0)):

@@ -43,7 +43,7 @@ std::vector<Value> values_of(const PooledRequest& request, const DatabaseDescrip
   return values;
 }
 
-// What is wrong with the value that was found for a key, or nothing.
+// Describes the fault of the value that was found for a key; nothing if it is right.
 std::optional<std::string> trouble_with(const KnownKey& known, const Value& found) {
   if (known.is_met_by(found)) return std::nullopt;
   const std::string expected = !known.is_there ? "not there"
@@ -71,7 +71,7 @@ void AnswerCheck::set_pool(std::shared_ptr<const QueryPool> pool) {
 void AnswerCheck::keep(const QueryPool& pool, size_t i, std::string body) {
   const std::lock_guard lock(mutex_);
   if (&pool != pool_.get()) return;
-  // Beyond a few, all are wrong alike.
+  // More different bodies than these are wrong in any case, so a further one counts as one of them.
   auto& bodies = answers_[i];
   if (bodies.size() == kVariantsMax && !bodies.contains(body)) body = bodies.rbegin()->first;
   ++bodies[std::move(body)];

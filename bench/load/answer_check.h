@@ -36,7 +36,7 @@ class AnswerCheck {
   CheckResult check(const ServedDatabase& served);
 
  private:
-  // To each request, how often each body came.
+  // The number of times that each body came, for each request.
   using Answers = std::map<size_t, std::map<std::string, uint64_t>>;
 
   std::mutex mutex_;  // a change of the epoch has a thread of its own

@@ -1,4 +1,4 @@
-// Load on a server from many clients at once, and what they see of it.
+// Puts load on a server from many clients at once, and reports the answers and times that they get.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -50,7 +50,7 @@ void run(Options options) {
   check_options(options);
   const TemporaryFolder temporary(options);
   const Measurement measured = measure(options);
-  // For people a figure a line.
+  // Prints a figure a line for people.
   if (options.json) {
     std::puts(measured.figures.dump().c_str());
   } else {

@@ -20,7 +20,7 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 
-// The first of the host's addresses that a server listens at.
+// Returns the first of the host's addresses at which a server listens.
 asio::ip::tcp::endpoint look_up(const Url& url) {
   asio::io_context io;
   asio::ip::tcp::resolver resolver(io);

@@ -1,5 +1,5 @@
-// A connection to the server that is loaded, over TCP or TLS, for coroutines.
-// Includes Boost.Asio, so few files include this.
+// A connection to the server that is loaded, over TCP or TLS, for coroutines. Includes Boost.Asio,
+// so few files include this.
 #pragma once
 
 // Before Asio, whose version 1.74 uses std::exchange without it.
@@ -66,7 +66,7 @@ class Connection {
   // connection when the server will close it.
   Awaitable<Response> ask(std::string_view request);
 
-  // Whether the server has sent something, or closed the connection.
+  // True if the server has sent something, or closed the connection.
   bool has_input();
 
   // A request that waits then fails.

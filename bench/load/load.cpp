@@ -110,7 +110,7 @@ void Load::run() {
 void Load::change_epoch() {
   const auto begun = Clock::now();
   try {
-    // The old answers first: their hints go when the new ones come.
+    // The old answers are checked first: their hints go when the new ones come.
     checks_.merge(answers_.check(served_));
     asio::post(io_, [this, begun, pool = make_pool()] {
       pool_ = pool;
@@ -147,8 +147,8 @@ Awaitable<void> Load::until_there_is_a_pool() {
   }
 }
 
-// Open loop: requests arrive by the clock, as a Poisson process; those that find no connection free
-// wait for one.
+// In an open loop requests arrive by the clock, as a Poisson process; those that find no connection
+// free wait for one.
 Awaitable<void> Load::let_arrive() {
   Clock::time_point arrival = Clock::now();
   for (;;) {
@@ -211,15 +211,15 @@ Load::Request Load::next_request(Clock::time_point now) {
     due_.pop_front();
   }
   const size_t taken = taken_++;
-  // The first, so that there is one, and by chance: every n-th would be the same few of the pool,
-  // again and again.
+  // The first answer is kept, so that there is one, and others by chance: every n-th would be the
+  // same few of the pool, again and again.
   const bool is_kept =
       options_.check_every > 0 && (taken == 0 || random_() % options_.check_every == 0);
   return {pool_, taken % pool_->size(), is_kept, due, now};
 }
 
-// A response, of status 0 when there is none. Returns how long the connection has to wait before
-// the next request.
+// Counts a response, of status 0 when there is none. Returns how long the connection has to wait
+// before the next request.
 Load::Clock::duration Load::count(const Request& request, Response& response,
                                   Clock::time_point now) {
   window_.bytes_down += response.byte_count;
@@ -237,7 +237,7 @@ Load::Clock::duration Load::count(const Request& request, Response& response,
     return kWaitAfterFailure;
   }
   ++window_.errors[std::to_string(response.status)];
-  // The first who is told so of a pool begins the change.
+  // The first connection of a pool that learns it begins the change.
   if (options_.epoch_changes && (response.status == 404 || response.status == 410) &&
       pool_ == request.pool) {
     pool_ = nullptr;

@@ -58,7 +58,7 @@ class Load {
   // Fetches the hints and makes the queries. Throws the errors of reading files and of the client
   // library.
   explicit Load(const Options& options);
-  // Breaks off what is under way.
+  // Breaks off the work in progress.
   ~Load();
   Load(const Load&) = delete;
   Load& operator=(const Load&) = delete;
@@ -95,7 +95,7 @@ class Load {
   };
 
   Pool make_pool();
-  // In threads of their own: the load's, and that of a change.
+  // These functions run in threads of their own: the load's, and that of a change.
   void run();
   void change_epoch();
   void fail(std::exception_ptr trouble);
@@ -119,7 +119,7 @@ class Load {
   std::future<void> failed_;
   std::once_flag has_failed_;
 
-  // Of the load's thread, once it has begun.
+  // The load's thread alone uses these members, once it has begun.
   boost::asio::io_context io_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};
   std::optional<Endpoint> endpoint_;
   Timer pool_came_{io_};

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// How long a measurement without an answer is made again: on a busy machine the first answer may
+// A measurement without an answer is repeated for this long: on a busy machine the first answer may
 // come late.
 constexpr std::chrono::seconds kFirstAnswerMax{60};
 

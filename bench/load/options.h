@@ -45,7 +45,8 @@ void add_options(CLI::App& app, Options& options);
 // Throws UsageError for numbers that are none and for addresses that cannot be.
 void check_options(const Options& options);
 
-// The first line of options.api_key_file, or "" without one. Throws InputError when it has none.
+// Returns the first line of options.api_key_file, or "" without one. Throws InputError when it has
+// none.
 std::string api_key_of(const Options& options);
 
 }  // namespace blindfuse::load

@@ -31,7 +31,7 @@ std::unique_ptr<Transport> transport(const Options& options) {
   return std::make_unique<HttpTransport>(parse_url(options.url), http);
 }
 
-// The same for all requests of an epoch.
+// All requests of an epoch have the same head.
 std::string head(const DatabaseDescription& database, const Options& options) {
   const Url url = parse_url(options.url);
   std::string host = url.host.find(':') == std::string::npos ? url.host : "[" + url.host + "]";

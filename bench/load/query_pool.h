@@ -26,7 +26,7 @@
 namespace blindfuse::load {
 
 struct KnownKey {
-  // Whether this is the right answer of the database for the key.
+  // True if this is the right answer of the database for the key.
   bool is_met_by(const std::optional<std::string>& found) const {
     return found.has_value() == is_there && (!value || found == value);
   }
@@ -42,7 +42,7 @@ class KeySource {
   // be.
   explicit KeySource(const Options& options);
 
-  // One of the file's keys, in turn; without a file a random one.
+  // Returns one of the file's keys, in turn; without a file a random one.
   KnownKey draw(const Layout& layout);
 
  private:

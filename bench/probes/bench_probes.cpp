@@ -1,5 +1,5 @@
-// What a GPU can do at best of what the kernels do, one thing at a time, so that what they fall
-// short of is told apart: bandwidth against bytes in flight, products alone, additions alone. Links
+// Measures the best that a GPU can do of each thing that the kernels do: bandwidth against bytes in
+// flight, products alone, additions alone. The differences tell where the kernels fall short. Links
 // only the C library (bench/gpu/quarter).
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -15,8 +15,8 @@
 namespace blindfuse::probes {
 namespace {
 
-// In the order in which they run; copies and loads of 128 x 128 bytes that lie together, or in
-// columns of 131,072 rows.
+// The probes in the order in which they run; copies and loads of 128 x 128 bytes that lie together,
+// or in columns of 131,072 rows.
 constexpr struct {
   const char* name;
   void (*run)(Probe& probe);

@@ -21,7 +21,7 @@ struct ProbeOptions {
 
 // The description of a device, which is then the current one.
 struct ProbedDevice {
-  // The first one. Throws ResourceError when it cannot be used.
+  // Takes the first device. Throws ResourceError when it cannot be used.
   ProbedDevice();
 
   std::string name;
@@ -39,7 +39,8 @@ class Probe {
   const ProbedDevice& device() const { return device_; }
   const Stream& stream() const { return stream_; }
 
-  // Median seconds of what `start` puts into the stream, and of one more that warms up.
+  // Returns the median seconds of the work that `start` puts into the stream, after one run that
+  // warms up.
   template <typename Start>
   double seconds(const Start& start) {
     std::vector<double> all;
@@ -50,7 +51,7 @@ class Probe {
     }
     return bench::median(std::move(all));
   }
-  // Once.
+  // Returns the seconds of one run.
   template <typename Start>
   double seconds_once(const Start& start) {
     return stopwatch_.seconds(stream_, start);
@@ -58,14 +59,14 @@ class Probe {
 
   // From here on lines are this probe's.
   void begin(std::string_view name);
-  // A line. figure: what matters of it in a few words; end() prints that of the line with the
-  // highest score. is_right: whether what was computed is what should be.
+  // Prints a line. figure: its result in a few words; end() prints that of the line with the
+  // highest score. is_right: whether the result is right.
   void print(nlohmann::json line, double score, const std::string& figure, bool is_right);
-  // In place of lines.
+  // Says in place of lines why there are none.
   void leave_out(const std::string& why);
   void end();
 
-  // Of all lines until now.
+  // True if all lines printed until now were right.
   bool all_right() const { return all_right_; }
 
  private:

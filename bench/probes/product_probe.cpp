@@ -63,7 +63,7 @@ class Products {
   double seconds() const { return seconds_; }  // of the last
 
  private:
-  // Computed once: the device is to stay busy.
+  // The hash is computed once, so that the device stays busy.
   uint32_t hash_of_round(uint32_t columns) {
     const auto [at, is_new] = hashes_of_round_.try_emplace(columns);
     if (is_new) at->second = expected_hash(columns);
@@ -96,7 +96,7 @@ void probe_products(Probe& probe) {
     rounds = rounds_for(kPart, kFirstRounds, products.seconds());
     products.measure(columns, rounds, 0);
   }
-  // In parts, so that it is seen how clocks go down.
+  // The time is measured in parts, so that falling clocks show.
   for (double elapsed = 0; elapsed < probe.options().seconds; elapsed += products.seconds()) {
     products.measure(kLargest, rounds, elapsed);
   }

@@ -33,7 +33,7 @@ class FilledTiles {
   const uint8_t* data() const { return bytes_.data(); }
   uint32_t* sum() const { return sum_.data(); }
 
-  // Whether `start` adds all words to the sum, `times` times.
+  // True if `start` adds all words to the sum, `times` times.
   template <typename Start>
   bool is_right(Probe& probe, uint32_t times, const Start& start) const {
     const cudaStream_t stream = probe.stream().get();
@@ -64,7 +64,7 @@ std::string gigabytes(double rate, uint32_t in_flight) {
          std::to_string(in_flight >> 10) + " KB in flight";
 }
 
-// A line of a read, and whether it reads what it should.
+// Prints a line of a read, and whether it is right.
 template <typename Start>
 void measure_read(Probe& probe, const FilledTiles& tiles, nlohmann::json line, uint32_t in_flight,
                   const Start& start) {
@@ -111,7 +111,7 @@ void probe_tensor_copies(Probe& probe, uint64_t pitch) {
 }
 
 void probe_limb_reads(Probe& probe) {
-  // As long as a read of memory takes, whatever the size.
+  // Every size takes as long as one read of a block's memory.
   constexpr uint64_t kBytesOfBlock = uint64_t{64} << 20;
   constexpr LoadPlan kPlan{4, 4};
   const uint32_t blocks = kPlan.blocks_a_processor * probe.device().processor_count;

@@ -35,7 +35,7 @@ void probe_reductions(Probe& probe) {
   const cudaStream_t stream = probe.stream().get();
   for (const uint32_t queries : kQueries) {
     for (const uint32_t sharers : kSharers) {
-      // 64 M additions in all, and some.
+      // All blocks make 64 M additions together, or a little more.
       const uint32_t passes = (uint32_t{64} << 20) / (blocks * kReduceColumns * queries) + 1;
       const ReductionWalk walk{kColumns, queries, passes, sharers};
       const DeviceMemory<uint32_t> sums(walk.product_count());

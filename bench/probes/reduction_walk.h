@@ -27,7 +27,7 @@ constexpr uint32_t reduced_tile(const ReductionWalk& walk, uint32_t block, uint3
   return (block / walk.sharers + pass) % walk.tile_count();
 }
 
-// What a product gets each time.
+// A product gets this value in each addition.
 constexpr uint32_t reduced_value(uint32_t query, uint32_t column) {
   return query * 0x0101'0101u + column * 2 + 1;
 }

@@ -33,7 +33,7 @@ constexpr uint32_t random_word(uint32_t set, uint32_t row, uint32_t word) {
   return h ^ h >> 16;
 }
 
-// Where it lies in its set, with the 128-byte swizzle: the 16-byte chunks of a row are
+// The word's place in its set, with the 128-byte swizzle: the 16-byte chunks of a row are
 // exclusive-or-ed with the row's number modulo 8 (cuda/scan/kernels/wgmma_descriptor.h).
 constexpr uint32_t word_offset(uint32_t row, uint32_t word) {
   return row * kRowBytes + (word / 4 ^ row % 8) * 16 + word % 4 * 4;
@@ -52,13 +52,13 @@ constexpr SumPlace sum_place(uint32_t thread, uint32_t index) {
           index / 4 * 8 + lane % 4 * 2 + index % 2};
 }
 
-// Odd, so that no bit of a wrong sum is lost, and another one for every place.
+// Weights are odd, so that no bit of a wrong sum is lost, and differ from place to place.
 constexpr uint32_t sum_weight(const SumPlace& place, uint32_t columns) {
   return 2 * (place.row * columns + place.column) + 1;
 }
 
-// What a block has after one round: all of its sums, each times its weight, modulo 2^32. After n
-// rounds it has n times as much.
+// The hash of a block after one round: all of its sums, each times its weight, modulo 2^32. After n
+// rounds it is n times as much.
 uint32_t expected_hash(uint32_t columns);
 
 }  // namespace blindfuse::probes

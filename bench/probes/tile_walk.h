@@ -1,5 +1,5 @@
-// A matrix cut into tiles of 16 KB, 128 pieces of 128 bytes each, as the scans read it: which bytes
-// are whose. Plain C++, for the device and for tests.
+// A matrix cut into tiles of 16 KB, 128 pieces of 128 bytes each, as the scans read it, and the
+// order in which blocks read them. Plain C++, for the device and for tests.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct TileWalk {
   constexpr uint64_t bytes() const { return uint64_t{tile_count} * kTileBytes; }
 };
 
-// As many columns as there is room for, in whole tiles.
+// The walk has as many columns as there is room for, in whole tiles.
 constexpr TileWalk make_tile_walk(uint64_t pitch, uint64_t room) {
   const auto steps = static_cast<uint32_t>(pitch / kPieceBytes);
   return {pitch, steps, static_cast<uint32_t>(room / (pitch * kPieces)) * steps};
@@ -38,7 +38,7 @@ constexpr TilePlace tile_place(const TileWalk& walk, uint32_t tile) {
   return {tile % walk.steps * kPieceBytes, tile / walk.steps * kPieces};
 }
 
-// Where a chunk of a tile is: eight in each piece.
+// The place of a chunk of a tile: each piece has eight.
 constexpr uint64_t chunk_offset(const TileWalk& walk, uint32_t tile, uint32_t chunk) {
   const TilePlace place = tile_place(walk, tile);
   return (uint64_t{place.column} + chunk / kPieceChunks) * walk.pitch + place.row +
@@ -57,7 +57,7 @@ class TileCursor {
         step_(tile % walk.steps),
         column_offset_(tile / walk.steps * columns_bytes_) {}
 
-  // Where the tile's first chunk is.
+  // The place of the tile's first chunk.
   constexpr uint64_t offset() const { return column_offset_ + uint64_t{step_} * kPieceBytes; }
 
   constexpr void advance() {
@@ -85,11 +85,11 @@ constexpr uint32_t first_tile(const TileWalk& walk, uint32_t block, uint32_t blo
   return static_cast<uint32_t>(uint64_t{walk.tile_count} * block / blocks);
 }
 
-// What lies in the memory that is read: word i is i times this, so that the sum of the first words
-// is known, and a word that is left out or read twice is not.
+// Word i of the memory that is read is i times this, so that the sum of the first words is known,
+// and the sum shows a word that is left out or read twice.
 inline constexpr uint32_t kWordFactor = 0x9e37'79b1;
 
-// Of this many words, modulo 2^32.
+// The sum of the first `count` words, modulo 2^32.
 constexpr uint32_t sum_of_words(uint64_t count) {
   const uint64_t half = count % 2 == 0 ? count / 2 * (count - 1) : (count - 1) / 2 * count;
   return kWordFactor * static_cast<uint32_t>(half);

@@ -6,8 +6,8 @@
 //   const words = await connect('https://example.org', {onProgress: console.log});
 //   const definition = await words.getText('serendipity');
 //
-// The C++ client library does the work, as WebAssembly in a worker; this file passes messages. What everything means is
-// in blindfuse.d.ts. A page needs, in addition to its own origin's scripts and workers, 'wasm-unsafe-eval' in its
+// The C++ client library does the work, as WebAssembly in a worker; this file passes messages. The functions are
+// described in blindfuse.d.ts. A page needs, in addition to its own origin's scripts and workers, 'wasm-unsafe-eval' in its
 // content security policy, if it has one.
 
 import {buildId} from './build_id.js';
@@ -31,8 +31,8 @@ const defaults = {
   signal: null,
 };
 
-// What the numbers of the options may be. Hints lie in the browser's memory, outside of the module's; the module's own
-// ends at 2 GiB, and has to have room for one shard's hint, and for queries and responses, several times over.
+// The bounds of the options' numbers. Hints lie in the browser's memory, outside of the module's; the module's own ends
+// at 2 GiB, and has to have room for one shard's hint, and for queries and responses, several times over.
 const bounds = {prepareAhead: 1000, timeoutSeconds: 86_400, hintBytesMax: 3 * 1024 * MiB, transferBytesMax: 512 * MiB};
 const least = {timeoutSeconds: 1};
 
@@ -116,7 +116,7 @@ function valuesOf({values, costs}) {
     + ' as others took the places in the requests: ask for them with the keys of your next call; lookUpMany() says which they are');
 }
 
-// One worker, and what it was asked.
+// A worker, and the calls that wait for its replies.
 class Connection {
   constructor(hear) {
     this.pending = new Map();
@@ -172,7 +172,7 @@ class Connection {
     });
   }
 
-  // For good: everything that waits, and everything later, fails with `error`. What it had prepared is gone.
+  // Ends it for good: all calls that wait, and all later ones, fail with `error`. Prepared queries are lost.
   end(error) {
     if (this.failure) return;
     this.failure = error;
@@ -273,7 +273,7 @@ class Client {
     this.#end(new CancelledError('cancelled', 'the client was closed; connect again'));
   }
 
-  // connect()'s own part.
+  // This is connect()'s own part.
   async start(signal) {
     await this.#ask(null, signal);
     return this;
@@ -288,7 +288,7 @@ class Client {
   async #ask(message, signal) {
     if (this.#isClosed) throw new CancelledError('cancelled', 'the client was closed; connect again');
     if (signal && signal.aborted) throw new CancelledError('cancelled', 'cancelled by its signal');
-    // The worker does not listen while it works: what ends a call ends the worker, and all other calls with it.
+    // The worker does not listen while it works, so a stop ends the worker, and all other calls with it.
     const stop = () => this.#end(new CancelledError('cancelled',
       'cancelled by a signal, and with it everything that this client was asked; ask again'));
     signal?.addEventListener('abort', stop, {once: true});
@@ -303,8 +303,8 @@ class Client {
     }
   }
 
-  // A worker's own client does the same, but another worker begins again. What is a key in the one kind may be none in
-  // the other: whether a query follows would tell the server.
+  // A worker's own client does the same, but another worker begins again. A key of one kind may not be one of the
+  // other: whether a query follows would tell the server.
   #checkKind() {
     if (this.#info.kind === this.#kind) return;
     throw new ProtocolError('protocol', `the server at ${this.#url} had a database of the kind ${this.#kind} and now has`
@@ -316,7 +316,7 @@ class Client {
     const connection = new Connection((news) => this.#hear(news));
     this.#connection = connection;
     this.#connected = connection.request({op: 'connect', url: this.#url, ...options});
-    // Whoever asks next tries again.
+    // The next call tries again.
     this.#connected.catch((error) => connection.end(error));
   }
 

@@ -4,8 +4,8 @@
 
 import createCore from './blindfuse_core.js';
 
-// By bytes, not by stream: a static server may not know the type of .wasm. Throws as callCore() does when they do not
-// come, all within timeoutMs.
+// The module is compiled from bytes and not from a stream: a static server may not know the type of .wasm. Throws as
+// callCore() does when the bytes do not come, all within timeoutMs.
 export async function compileCore(timeoutMs) {
   const url = new URL('./blindfuse_core.wasm', import.meta.url);
   let bytes;

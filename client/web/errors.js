@@ -1,6 +1,6 @@
 // Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
 
-// What goes wrong, as a page sees it. `code` says which kind it is; the message is one line that names the cure.
+// The errors that a page sees. `code` says which kind it is; the message is one line that names the cure.
 
 export class BlindfuseError extends Error {
   constructor(code, message, details = {}) {
@@ -15,7 +15,8 @@ export class BlindfuseError extends Error {
 
 // A URL, an option, or a key is not what it should be.
 export class InputError extends BlindfuseError {}
-// No server answered, the connection broke, the call took too long, or the client's own files do not load.
+// There was no answer from a server, the connection broke, the call took too long, or the client's own files do not
+// load.
 export class ConnectionError extends BlindfuseError {}
 // The answer did not come from a blindfuse server, or from a newer one, or from one that breaks the protocol.
 export class ProtocolError extends BlindfuseError {}
@@ -23,9 +24,9 @@ export class ProtocolError extends BlindfuseError {}
 export class SignatureError extends ProtocolError {}
 // The server answered with an error; `status` is its own. Also busy and epoch-gone.
 export class ServerError extends BlindfuseError {}
-// A signal, or close(), ended it.
+// A signal, or close(), ended the call.
 export class CancelledError extends BlindfuseError {}
-// What was kept of the hints is damaged.
+// The cached hints are damaged.
 export class CacheError extends BlindfuseError {}
 // The browser failed: memory, a worker that does not start.
 export class ResourceError extends BlindfuseError {}
@@ -47,7 +48,7 @@ const classes = {
   'not-asked': NotAskedError,
 };
 
-// From {code, message, status?, retryAfterS?}, which is what crosses from the worker.
+// Makes an error from {code, message, status?, retryAfterS?}, which is what crosses from the worker.
 export function errorOf(report) {
   return new (classes[report.code] ?? ResourceError)(report.code, report.message, report);
 }

@@ -1,6 +1,6 @@
 // Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
 
-// One HTTP request, waited for: the client library is synchronous, and a worker may be.
+// Sends one HTTP request and waits for it: the client library is synchronous, and a worker may wait.
 
 // {method, url, range, apiKey, body, timeoutMs, isFresh} -> {status, contentType, retryAfter, contentRange, body}, or
 // status 0 and what the browser says: TimeoutError when not all of the answer came within timeoutMs, which is not 0.

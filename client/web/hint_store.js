@@ -5,14 +5,15 @@
 // One object store, a record a file, keyed [address, path]. A save is one transaction, so that what another tab reads
 // is one epoch's whole; and every hint is compared with its hash before the first query, whatever became of it here.
 //
-// Next to the hints is what was seen of signers (client/seen_signers.h), in a record of its own: a save leaves it alone.
+// The signers that were seen (client/manifest_guard.h) are next to the hints, in a record of their own: a save leaves
+// them alone.
 
 const databaseName = 'blindfuse';
 const storeName = 'files';
 
 export const isSigners = (path) => path.endsWith('/signers.json');
 
-// Why hints cannot be kept, in words for a person.
+// The reason why hints cannot be kept, in words for a person.
 function reasonOf(error) {
   if (error?.name === 'QuotaExceededError') return 'the browser has no room left for them: free some, or allow more';
   return `the browser keeps nothing for this page (${error?.name ?? error}): leave private browsing, or allow site data`;
@@ -46,7 +47,7 @@ async function open() {
 
 const recordsOf = (address) => IDBKeyRange.bound([address, ''], [address, '\uffff']);
 
-// What is kept of one server's hints. Where nothing can be, everything works in memory, and `reason` says why.
+// The cached hints of one server. Where nothing can be stored, everything works in memory, and `reason` says why.
 export class HintStore {
   constructor(address, wanted) {
     this.address = address;
@@ -68,7 +69,7 @@ export class HintStore {
           const store = database.transaction(storeName).objectStore(storeName);
           const keys = await settled(store.getAllKeys(recordsOf(this.address)));
           for (const key of keys) {
-            // One at a time: all at once would be in memory twice.
+            // Hints are read one at a time: all at once would be in memory twice.
             const bytes = await settled(
               database.transaction(storeName).objectStore(storeName).get(key));
             if (!(bytes instanceof Uint8Array)) continue;
@@ -90,7 +91,7 @@ export class HintStore {
     await this.write(files, isFixed, () => true);
   }
 
-  // Puts `files` next to what is kept. Of that, it removes what this object loaded or put there, where mayGo(path).
+  // Puts `files` next to those that are kept. Removes files that this object loaded or put there, where mayGo(path).
   async add(files, isFixed, mayGo) {
     await this.write(files, isFixed, (path) => this.saved.has(path) && mayGo(path));
   }
@@ -146,7 +147,7 @@ export class HintStore {
               store.put(bytes(), [this.address, path]);
             }
           } catch (error) {
-            // All or nothing: what was put before it threw would else be kept by itself.
+            // Either all is stored or nothing: entries put before the error would otherwise be kept by themselves.
             done.catch(() => {});
             transaction.abort();
             throw error;

@@ -54,7 +54,7 @@ class Helper {
   }
 }
 
-// Lets messages in.
+// Other messages get their turn.
 const channel = new MessageChannel();
 function turn() {
   return new Promise((resolve) => {
@@ -74,17 +74,17 @@ export class Preparer {
     this.helpersMax = Math.min(self.navigator?.hardwareConcurrency ?? 1, workersMax) - 1;
   }
 
-  // Starts those that there are not yet. prepare() does, too, where it needs them; before, they get ready meanwhile.
+  // Starts the helpers that are missing. prepare() does, too, where it needs them; before, they get ready meanwhile.
   addHelpers() {
     try {
       while (this.helpers.length < this.helpersMax) this.helpers.push(new Helper(this.module));
     } catch {
-      // A browser whose workers have no workers: with those that there are, then.
+      // Workers of this browser cannot have workers, so the number stays as it is.
       this.helpersMax = this.helpers.length;
     }
   }
 
-  // Others take the places of those that broke, but of one that never worked.
+  // Replaces helpers that broke, except those that never worked.
   dropBrokenHelpers() {
     const broken = this.helpers.filter((helper) => helper.isBroken);
     this.helpersMax -= broken.filter((helper) => !helper.hasWorked).length;
@@ -134,7 +134,7 @@ export class Preparer {
     try {
       await Promise.all([here(), ...this.helpers.map(there)].map((loop) => loop.catch(fail)));
       if (failures.length > 0) throw failures.find((error) => error instanceof BrokenCore) ?? failures[0];
-      await here(); // what a helper that broke left over
+      await here(); // the parts that a broken helper left
       return callCore(this.core, {op: 'endPrepare'});
     } catch (error) {
       if (!(error instanceof BrokenCore)) callCore(this.core, {op: 'dropPrepare'});

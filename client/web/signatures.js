@@ -4,7 +4,7 @@
 
 import {callCore} from './core_module.js';
 
-const manifestsMax = 5; // that a server may send one after another for one call
+const manifestsMax = 5; // a server may send this many, one after another, for one call
 
 const bytesOf = (hex) => Uint8Array.from(hex.match(/../g), (digits) => parseInt(digits, 16));
 
@@ -16,7 +16,7 @@ export async function verdictOn({signer, signature}, message) {
     const key = await subtle.importKey('raw', bytesOf(signer), {name: 'Ed25519'}, false, ['verify']);
     return await subtle.verify({name: 'Ed25519'}, key, bytesOf(signature), message) ? 'right' : 'wrong';
   } catch (error) {
-    // Anything else is said of a key that is none.
+    // Any other error means that the key is not valid.
     return error.name === 'NotSupportedError' ? 'unable' : 'wrong';
   }
 }

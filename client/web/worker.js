@@ -29,7 +29,7 @@ const fromServer = ['protocol', 'signature', 'server', 'epoch-gone']; // errors 
 let core;
 let preparer;
 let store;
-let keptEpoch = null; // whose hints the store has
+let keptEpoch = null; // the epoch of the stored hints
 let hasFetched = false; // more of them than the store has
 let wantedAhead = 0;
 let hasAnswered = false;
@@ -192,7 +192,7 @@ const operations = {
     return reply;
   },
   async sync({verify}) {
-    if (verify) store.forget(); // what was kept may be what was wrong
+    if (verify) store.forget(); // the stored hints may be the wrong ones
     const reply = await call({op: 'sync', verify});
     keptEpoch = null;
     await keep(reply.info.epoch);
@@ -247,7 +247,7 @@ async function answer({id, op, ...request}) {
     await keepSigners();
     mayUseCache = true;
     self.postMessage({id, reply: {...reply, bytes: undefined, storage: storageOf()}});
-    // After the answer: keeping hints is not what anybody waits for.
+    // Hints are stored after the answer, since no caller waits for that.
     if (op !== 'connect') await keep(reply.info.epoch);
     self.postMessage({prepared, storage: storageOf()});
   } catch (error) {
@@ -255,7 +255,7 @@ async function answer({id, op, ...request}) {
     // A wrong answer may be in the browser's cache, and would come from there again, whatever the server has by then.
     // After any other error the cache is used again: a server may not let pages of other origins pass it over.
     mayUseCache = !fromServer.includes(report.code);
-    // First: whoever is told may end this worker.
+    // Storing comes first: a page that gets the error may end this worker.
     await keepBegun().catch(() => {});
     self.postMessage({id, error: report});
   }
@@ -274,7 +274,7 @@ async function work() {
   if (hasAnswered && !isDead) setTimeout(prepareAhead, 0);
 }
 
-// One query a turn, so that whoever asks meanwhile waits for one at most.
+// Prepares one query a turn, so that a call that comes meanwhile waits for one at most.
 async function prepareAhead() {
   if (isWorking || isDead || waiting.length > 0 || prepared >= wantedAhead) return;
   isWorking = true;
@@ -282,7 +282,7 @@ async function prepareAhead() {
     await prepare(1);
     self.postMessage({prepared, storage: storageOf()});
   } catch (error) {
-    // The next look-up meets the same trouble, and has somebody to tell; but a worker that broke is to be replaced.
+    // The next look-up meets the same error and reports it; but a worker that broke is to be replaced.
     wantedAhead = 0;
     const report = reportOf(error);
     if (report.isFatal) self.postMessage({error: report});

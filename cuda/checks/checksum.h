@@ -18,7 +18,7 @@ struct PartialChecksum {
   uint64_t weighted_sum = 0;  // the part's own checksum
 
   explicit PartialChecksum(std::span<const uint8_t> bytes = {});
-  // Its share in the checksum of the whole, in which the part begins with word `first`.
+  // The part's share in the checksum of the whole, in which the part begins with word `first`.
   uint64_t from(uint64_t first) const { return weighted_sum + 2 * first * sum; }
 };
 

@@ -21,7 +21,7 @@ struct OddMultiple {
   }
 };
 
-// Of some words, how many differ from what they should be, and the first that does.
+// The number of words that differ from what they should be, and the first that does.
 struct Differing {
   uint64_t count;
   uint64_t first;

@@ -13,7 +13,7 @@ namespace blindfuse {
 // Every file that includes this has its own: the tests run the same code on the CPU.
 namespace {
 
-// Where Thrust computes: on the device, or, in the tests without one, on the processor.
+// Thrust computes on the device or, in the tests without one, on the processor.
 #if THRUST_DEVICE_SYSTEM == THRUST_DEVICE_SYSTEM_CUDA
 auto policy_of(cudaStream_t stream) { return thrust::cuda::par.on(stream); }
 #else

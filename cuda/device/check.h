@@ -17,8 +17,7 @@ void check_cuda(cudaError_t status, const char* call, const char* file, int line
 // Throws as check_cuda() does where the device is lost, and ResourceError otherwise. For
 // std::bad_alloc from Thrust, which throws that for every error of cudaMalloc
 // (thrust/system/cuda/detail/malloc_and_free.h of CCCL 3.0), and so where a kernel has failed
-// before.
-// what: was to have the memory; why: as the library says it.
+// before. what: was to have the memory; why: as the library says it.
 [[noreturn]] void throw_no_room(const std::string& what, const std::string& why);
 
 }  // namespace blindfuse

@@ -21,12 +21,12 @@ struct Calls {
 };
 
 Calls& calls() {
-  // Never destroyed: static objects may still make calls after it.
+  // The object is never destroyed: static objects may still make calls after it would be.
   static auto* const all = new Calls;
   return *all;
 }
 
-// The call whose time was over first, or will be.
+// The call whose time was over first, or will be over first.
 std::optional<DeviceCall::UnderWay> latest() {
   const std::lock_guard lock(calls().mutex);
   const auto& all = calls().under_way;

@@ -134,7 +134,8 @@ WhyNot why_not_device(int device) {
     return {WhyNot::Kind::kUsage, "compute capability 8.0 or later is needed, and CUDA device " +
                                       std::to_string(device) + " is " + cuda_device_name(device)};
   }
-  // Which makes its context: what has to run before it, and what has it, shows here at last.
+  // cudaSetDevice makes the device's context, so an error of a device that is in use, or cannot be
+  // used, shows here at the latest.
   if (const cudaError_t status = cudaSetDevice(device)) return why_not(status);
   return {};
 }
@@ -180,7 +181,7 @@ std::string cuda_device_description(int device) {
   BLINDFUSE_CUDA(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, device));
   cudaDeviceProp properties{};
   BLINDFUSE_CUDA(cudaGetDeviceProperties(&properties, device));
-  // As nvidia-smi writes it.
+  // nvidia-smi writes the UUID in this form.
   std::string uuid = "GPU-";
   for (size_t i = 0; i < sizeof properties.uuid.bytes; ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) uuid += '-';

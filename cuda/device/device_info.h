@@ -11,7 +11,7 @@ namespace blindfuse {
 // reason, and the cure.
 std::string why_no_cuda_device(int device);
 
-// Whether the machine has no such device, or no NVIDIA driver at all. Nothing is broken then.
+// True if the machine has no such device, or no NVIDIA driver at all. Nothing is broken then.
 bool is_cuda_device_absent(int device);
 
 // The number of devices; 0 if they cannot be counted.
@@ -23,8 +23,8 @@ uint32_t cuda_multiprocessor_count(int device);
 // "NVIDIA H200, compute capability 9.0, 132 multiprocessors, 141 GB"
 std::string cuda_device_name(int device);
 
-// The same with the identity of this device among others like it, and the versions of CUDA: "...,
-// PCI 0000:1b:00.0, GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx, driver for CUDA 13.0, runtime 13.0"
+// Adds the identity of this device among others like it, and the versions of CUDA: "..., PCI
+// 0000:1b:00.0, GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx, driver for CUDA 13.0, runtime 13.0"
 std::string cuda_device_description(int device);
 
 // Makes it the current device of the calling thread, and returns it. Throws UsageError if another

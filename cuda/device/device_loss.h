@@ -1,5 +1,5 @@
-// Whether this process has lost its device. If so, nothing is released on it, since the driver may
-// not return, and no result of it is used.
+// Records that this process has lost its device. Nothing is released on it then, since the driver
+// may not return, and no result of it is used.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ bool is_device_lost();
 [[noreturn]] void lose_device(const std::string& why);
 // Throws DeviceLostError with the text of the first call of lose_device(), if there was one.
 void require_device();
-// Where the device turned out to work, or nothing is held of it; and for tests, whose devices come
-// back.
+// Called when the device turned out to work, or nothing is held of it; and by tests, whose devices
+// come back.
 void forget_lost_device();
 
 }  // namespace blindfuse

@@ -1,9 +1,9 @@
-// Whether NVIDIA's driver is installed, without a call to the driver.
+// Finds NVIDIA's driver without a call to it.
 #pragma once
 
 namespace blindfuse {
 
-// Whether the driver's library for programs, libcuda.so.1, can be loaded. Initializes nothing, and
+// True if the driver's library for programs, libcuda.so.1, can be loaded. Initializes nothing, and
 // makes no call of CUDA.
 bool is_cuda_driver_installed();
 

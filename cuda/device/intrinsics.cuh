@@ -14,8 +14,8 @@ __device__ __forceinline__ uint8_t* dynamic_shared_memory() {
   return memory;
 }
 
-// Sixteen bytes into shared memory, past the registers and the nearest cache; both 16-byte aligned.
-// There after wait_copies() and a barrier.
+// Copies sixteen bytes into shared memory, past the registers and the nearest cache; both addresses
+// are 16-byte aligned. The bytes are there after wait_copies() and a barrier.
 __device__ __forceinline__ void copy_16_async(void* shared, const void* global) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(global) : "memory");
@@ -33,7 +33,7 @@ __device__ __forceinline__ uint4 load_shared_16(const void* shared) {
   return *static_cast<const uint4*>(shared);
 }
 
-// Sixteen bytes that are read once: they need not stay in the nearest cache.
+// Loads sixteen bytes that are read once and need not stay in the nearest cache.
 __device__ __forceinline__ uint4 load_once_16(const void* global) {
   uint4 v;
   asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -42,8 +42,7 @@ __device__ __forceinline__ uint4 load_once_16(const void* global) {
   return v;
 }
 
-// What the second-level cache is told with a load: that it may let go of these lines before any
-// others.
+// The policy tells the second-level cache, with a load, to evict these lines before any others.
 __device__ __forceinline__ uint64_t evict_first_policy() {
   uint64_t policy;
   asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
@@ -69,7 +68,8 @@ __device__ __forceinline__ void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// Four of these with the same a. The emulator does them together, which takes it half the time.
+// Computes four of these with the same a. The emulator does them together, which takes it half the
+// time.
 __device__ __forceinline__ void mma_s8_s8_four(int32_t (*sums)[4], const uint32_t (&a)[4],
                                                const uint32_t (&b)[4][2]) {
 #pragma unroll

@@ -20,8 +20,8 @@ void launch_kernel(const char* name, Kernel kernel, dim3 grid, uint32_t threads,
   check_cuda(cudaGetLastError(), name, __FILE__, __LINE__);
 }
 
-// Brings the kernel's code to the current device now, compiled for it where there is only PTX. What
-// CUDA would otherwise do at its first launch (CUDA Programming Guide, "Lazy Loading").
+// Loads the kernel's code onto the current device now, and compiles it where there is only PTX.
+// CUDA would otherwise do that at its first launch (CUDA Programming Guide, "Lazy Loading").
 template <typename Kernel>
 void load_kernel(Kernel kernel) {
   cudaFuncAttributes attributes{};
@@ -33,7 +33,7 @@ template <typename Kernel>
 void allow_shared(Kernel kernel, uint32_t shared_bytes) {
   BLINDFUSE_CUDA_START(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             static_cast<int>(shared_bytes)));
-  // Shared memory first: what is read once does not stay in what is left of it.
+  // Shared memory comes first: data that is read once does not stay in the rest of the cache.
   BLINDFUSE_CUDA_START(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                             static_cast<int>(cudaSharedmemCarveoutMaxShared)));
 }

@@ -36,12 +36,12 @@ class Event {
   void record(const Stream& stream) { record(stream.get()); }
   // Waits until all work before the event is done. Returns at once if it was never recorded.
   void wait() const { BLINDFUSE_CUDA(cudaEventSynchronize(event_)); }
-  // The stream continues after it.
+  // Makes the stream continue only after the event.
   void hold(cudaStream_t stream) const { BLINDFUSE_CUDA(cudaStreamWaitEvent(stream, event_, 0)); }
   void hold(const Stream& stream) const { hold(stream.get()); }
 
  private:
-  // Waiting threads sleep: a server's processors have other work.
+  // Waiting threads sleep, since a server's processors have other work.
   static constexpr unsigned kFlags = cudaEventDisableTiming | cudaEventBlockingSync;
 
   cudaEvent_t event_ = nullptr;

@@ -41,8 +41,8 @@ __device__ __forceinline__ void init_barrier(uint64_t* barrier, uint32_t arrival
                    "r"(arrivals)
                    : "memory");
 }
-// What this thread initialized is seen by the accelerator and, after the next barrier of the block,
-// by all.
+// Makes barriers that this thread initialized visible to the accelerator and, after the next
+// barrier of the block, to all threads.
 __device__ __forceinline__ void publish_barriers() {
   BLINDFUSE_TENSOR("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -50,7 +50,7 @@ __device__ __forceinline__ void arrive(uint64_t* barrier) {
   BLINDFUSE_TENSOR("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address_of(barrier))
                    : "memory");
 }
-// Before the copies that bring these bytes.
+// Called before the copies that bring these bytes.
 __device__ __forceinline__ void arrive_and_expect(uint64_t* barrier, uint32_t bytes) {
   BLINDFUSE_TENSOR(
       "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address_of(barrier)),
@@ -96,9 +96,9 @@ __device__ __forceinline__ void copy_box(void* to, const TensorMap* map, uint32_
       : "memory");
 }
 
-// From now on each thread of this warpgroup has this many registers, fewer or more than before. All
-// of its warps call it. The kernel has __launch_bounds__; what is given up can be taken by another
-// warpgroup, which waits for it.
+// Gives each thread of this warpgroup this many registers from now on, fewer or more than before.
+// All of its warps call it. The kernel has __launch_bounds__. Registers that one warpgroup gives up
+// can be taken by another, which waits for them.
 template <uint32_t kCount>
 __device__ __forceinline__ void give_up_registers() {
   static_assert(kCount >= 24 && kCount <= 256 && kCount % 8 == 0);

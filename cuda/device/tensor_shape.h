@@ -6,11 +6,12 @@
 
 namespace blindfuse {
 
-// How a box lies in shared memory: its rows of box[0] bytes one after another (kNone), or with the
-// 16-byte chunks of each row of 128 bytes exclusive-or-ed with the row's number modulo 8 (k128).
+// The order of a box in shared memory: its rows of box[0] bytes one after another (kNone), or with
+// the 16-byte chunks of each row of 128 bytes exclusive-or-ed with the row's number modulo 8
+// (k128).
 enum class BoxSwizzle { kNone, k128 };
 
-// Of bytes, in two dimensions: along a column, and from column to column.
+// A tensor of bytes in two dimensions: along a column, and from column to column.
 struct TensorShape {
   uint64_t sizes[2];
   uint64_t pitch;  // from one column to the next
@@ -20,10 +21,10 @@ struct TensorShape {
   constexpr uint32_t box_bytes() const { return box[0] * box[1]; }
 };
 
-// What cuda.h demands of cuTensorMapEncodeTiled's arguments, as far as they are not constants:
-// sizes from 1 to 2^32; strides that are multiples of 16, below 2^40, and no less than what lies in
-// them; boxes from 1 to 256, with an inner side that is a multiple of 16 bytes and, swizzled, no
-// longer than the swizzle.
+// Checks the conditions of cuda.h for those arguments of cuTensorMapEncodeTiled that are not
+// constants: sizes from 1 to 2^32; strides that are multiples of 16, below 2^40, and no less than
+// the row that they span; boxes from 1 to 256, with an inner side that is a multiple of 16 bytes
+// and, swizzled, no longer than the swizzle.
 constexpr bool is_valid(const TensorShape& shape) {
   for (const uint64_t size : shape.sizes) {
     if (size == 0 || size > uint64_t{1} << 32) return false;

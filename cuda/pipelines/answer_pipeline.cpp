@@ -94,7 +94,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     Scanner::Kernel kernel;
   };
 
-  // From the lane's queries to responses in the host's memory.
+  // Computes responses in the host's memory from the lane's queries.
   void start(size_t number, Scanner::Choice choice, uint32_t queries) {
     BatchLane& lane = lanes_[number];
     const cudaStream_t stream = lane.stream.get();
@@ -116,7 +116,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
                              {lane.products + range.first, columns_}, stream);
     }
     if (check != nullptr) {
-      // A value that does not arrive here is not right.
+      // The values are wrong unless the device writes them.
       std::fill_n(lane.differences.data(), queries, ~uint32_t{0});
       check->start_compare(lane.products, lane.sums, queries, lane.differences.data(), stream);
     }

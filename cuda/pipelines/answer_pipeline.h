@@ -18,9 +18,9 @@ std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
                                                             WireBits bits, size_t slot_count,
                                                             size_t batch_max);
 
-// The same with a given responder. The pipeline gives it batches of up to batch_max. With a second
-// level, which may be null, the responder's responses stay on the device, and those of the second
-// level are the pipeline's.
+// Takes a given responder. The pipeline gives it batches of up to batch_max. With a second level,
+// which may be null, the responder's responses stay on the device, and those of the second level
+// are the pipeline's.
 std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(
     Scanner& scanner, const DeviceMatrix& matrix, WireBits bits, size_t slot_count,
     size_t batch_max, std::unique_ptr<Responder> responder,

@@ -11,8 +11,8 @@
 namespace blindfuse {
 
 struct BatchLane {
-  // For responses of this many bytes. The memory may be used after the device is synchronized.
-  // Throws ResourceError if memory does not suffice.
+  // Takes memory for responses of this many bytes. The memory may be used after the device is
+  // synchronized. Throws ResourceError if memory does not suffice.
   void allocate(const BatchSizes& sizes, size_t batch_max, uint64_t response_bytes);
 
   // Copies responses from the device to `finished`, after the work in the stream. pitch: words of

@@ -11,21 +11,21 @@ namespace blindfuse {
 // Batches that may be on the device at the same time, each in a lane of its own.
 constexpr size_t kLanes = 2;
 
-// Of one matrix, and of queries and responses of one form.
+// The shape of one matrix, and of queries and responses of one form.
 struct BatchShape {
   uint64_t row_count = 0;
   uint64_t column_count = 0;
   uint32_t query_bits = 32;
-  uint64_t extra_words = 0;     // what a query brings in addition to its words: words of 32 bits
+  uint64_t extra_words = 0;     // words of 32 bits that follow a query's own words
   uint64_t response_words = 0;  // words of 32 bits of a response, as kernels write it
-  // What a query brings after its extras for a second level: words of 32 bits.
+  // Words of 32 bits that a query brings for a second level, after its extras.
   uint64_t second_words = 0;
   // A query has row_count words for each, which are multiplied one after another by as many columns
   // each.
   uint64_t bucket_count = 1;
 };
 
-// Of batches of up to batch_max queries of that shape.
+// The sizes of the buffers for batches of up to batch_max queries of that shape.
 struct BatchSizes {
   BatchSizes(const BatchShape& shape, size_t batch_max);
 

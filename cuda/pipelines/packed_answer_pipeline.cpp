@@ -32,7 +32,7 @@ class Packer final : public Responder {
     BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
   }
 
-  // Its memory on the device, without the tables.
+  // The memory of the responder on the device, without the tables.
   static uint64_t device_bytes(size_t pack_count, size_t batch_max) {
     return DeviceNtt::kBytes + kLanes * (kRingHalves * half_limb_bytes(batch_max) +
                                          sizeof(uint64_t) * sum_count(pack_count, batch_max));

@@ -41,7 +41,7 @@ class DevicePanelProducts final : public PanelProducts {
     invariant(queries.words == panel.host.data() && queries.count == count_,
               "the panel's words are in the buffer");
     if (rows.size() == 0 || queries.count == 0) return;
-    // Up to the last word that is used.
+    // Words are copied up to the last one that is used.
     const uint64_t last_row = rows.size() - 1;
     const uint64_t words = (queries.count - 1) * queries.stride +
                            last_row / 64 * queries.panel_stride + last_row % 64 + 1;
@@ -86,7 +86,7 @@ class DevicePanelProducts final : public PanelProducts {
   PinnedMemory<uint32_t> sums_;
   Panel panels_[2];
   unsigned next_ = 0;
-  // Last, so that they are through before the memory goes.
+  // The stream is the last member, so that its copies are done before the memory goes.
   Stream copies_;
   Stream products_stream_;
 };

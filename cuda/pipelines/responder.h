@@ -15,11 +15,10 @@ namespace blindfuse {
 // A batch whose products are there, or will be there in the stream's order.
 struct ScannedBatch {
   uint32_t query_count;
-  Scanner::Kernel kernel;    // that computes the products
+  Scanner::Kernel kernel;    // the kernel that computes the products
   const uint32_t* products;  // those of query q from q * product_pitch on
   uint64_t product_pitch;
-  const uint32_t* extras;  // what its queries brought in addition to their words, extra_pitch words
-                           // apart
+  const uint32_t* extras;  // the queries' extra words, extra_pitch apart
   uint64_t extra_pitch;
   uint32_t* responses;  // shape().response_words for each query
 };

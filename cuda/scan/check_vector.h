@@ -48,8 +48,8 @@ class CheckVector {
   QuerySums query_sums(uint32_t* sums, size_t bucket = 0) const {
     return {words_.data() + bucket * matrix_.pitch(), sums};
   }
-  // By what each of these sums is more than Q v after all buckets: 1 for each warp that had words
-  // to add up.
+  // The excess of each of these sums over Q v after all buckets: 1 for each warp that had words to
+  // add up.
   uint32_t cut_warps() const;
   // differences[q] = the weighted sum of query q's products, less Q v: 0 if they are right.
   // Comes after the work that is in the stream.

@@ -63,7 +63,8 @@ bool DeviceMatrix::share_columns(uint64_t first, uint64_t count, const DeviceMat
   use_device();
   std::copy_n(other.sent_.begin() + static_cast<ptrdiff_t>(first), count,
               sent_.begin() + static_cast<ptrdiff_t>(first));
-  // Not after what set_columns() sends; and done before the other matrix may go.
+  // The stream does not wait for what set_columns() sends, and is done before the other matrix may
+  // go.
   const Stream stream;
   BLINDFUSE_CUDA(cudaMemcpyAsync(bytes_.data() + first * pitch_, other.data() + first * pitch_,
                                  count * pitch_, cudaMemcpyDeviceToDevice, stream.get()));

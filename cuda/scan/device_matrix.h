@@ -16,8 +16,8 @@ namespace blindfuse {
 // Every column begins at a multiple of 128 bytes and is followed by zeros up to the next.
 class DeviceMatrix {
  public:
-  // All zero. Throws ResourceError, with the bytes needed and those free, before anything is
-  // allocated, if `bytes_beside` more would not fit with it.
+  // Makes a matrix of zeros. Throws ResourceError, with the bytes needed and those free, before
+  // anything is allocated, if `bytes_beside` more would not fit with it.
   DeviceMatrix(int device, uint64_t row_count, uint64_t column_count, uint64_t bytes_beside);
 
   // The distance from one column to the next, and the bytes of all columns.
@@ -46,7 +46,7 @@ class DeviceMatrix {
   // kernels read the matrix.
   void check() const;
 
-  // For people: "matrix of 1300 rows and 150 columns".
+  // The text is for people: "matrix of 1300 rows and 150 columns".
   std::string shape() const;
 
  private:

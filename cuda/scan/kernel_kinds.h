@@ -17,8 +17,8 @@ std::string_view name_of(ScanKernel kernel);
 // The kernels that the current device can run.
 std::vector<std::string_view> scan_kernel_names();
 
-// The kernel of this name. Throws UsageError if there is no such kernel, or if the
-// current device cannot run it.
+// The kernel of this name. Throws UsageError if there is no such kernel, or if the current device
+// cannot run it.
 ScanKernel scan_kernel_named(std::string_view name);
 
 // The order in which a kernel takes its limbs.

@@ -43,13 +43,13 @@ void start_cut(const BitSequences& from, uint32_t query_count, const Limbs& limb
 // Warps with which start_cut() cuts a query's bit sequence into limbs of this pitch.
 uint32_t cut_warps(uint64_t limb_pitch);
 void start_scan_dp4a(const ScanArgs& args, cudaStream_t stream);
-// The limbs in LimbOrder::kMma.
+// Takes the limbs in LimbOrder::kMma.
 void start_scan_mma(const ScanArgs& args, cudaStream_t stream);
-// Only where has_wgmma(); the limbs in LimbOrder::kWgmma.
+// Requires has_wgmma(), and the limbs in LimbOrder::kWgmma.
 void start_scan_wgmma(const ScanArgs& args, cudaStream_t stream);
-// Only where has_wgmma(); the limbs in LimbOrder::kRows, 16-byte aligned.
+// Requires has_wgmma(), and the limbs in LimbOrder::kRows, 16-byte aligned.
 void start_scan_wgmma_tma(const ScanArgs& args, cudaStream_t stream);
-// Whether the current device runs code with Hopper's instructions. The device is asked, because one
+// True if the current device runs code with Hopper's instructions. The device is asked, because one
 // of compute capability 9.0 whose driver compiles the PTX (CUDA_FORCE_PTX_JIT) does not. Returns
 // after it has answered.
 bool has_wgmma();

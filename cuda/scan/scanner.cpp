@@ -14,7 +14,7 @@
 namespace blindfuse {
 namespace {
 
-// What an operator does where there is no room for what comes before a server answers.
+// Advice when device memory is short before serving.
 constexpr const char* kStartAdvice =
     "end other processes that have memory of the device (nvidia-smi lists them), lower "
     "--batch-max, or use --engine cpu";
@@ -22,7 +22,7 @@ constexpr const char* kStartAdvice =
 // Two points of a stream, and the time between them.
 class Timer {
  public:
-  // By way of the default one, so that what is thrown here destroys what there is.
+  // Delegates to the default constructor, so that an exception here destroys the events that exist.
   explicit Timer(cudaStream_t stream) : Timer() {
     stream_ = stream;
     BLINDFUSE_CUDA(cudaEventCreate(&begin_));
@@ -131,7 +131,7 @@ void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t str
   }
 }
 
-// Odd multiples of a canary's query.
+// The memory in which odd multiples of a canary's query are multiplied.
 struct Scanner::Trial {
   const uint32_t* query;  // the canary's words and product
   const uint32_t* product;
@@ -171,7 +171,8 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
   stream.wait();
   check_vector_ = nullptr;
   if (!canary.weights.empty()) make_check_vector(canary);
-  // After all that has read it: a byte that had changed before would have become what is right.
+  // The check comes after all kernels have read the matrix: a byte that had changed before would
+  // have become what is right.
   matrix_.check();
 }
 
@@ -198,8 +199,8 @@ void Scanner::check_kernel(const Trial& trial, Kernel kernel, uint32_t query_cou
               std::to_string(difference.column) + " of query " + std::to_string(difference.query));
 }
 
-// Right where for each bucket the canary's words, weighted by it, are what its products are,
-// weighted.
+// The vector is right if, for each bucket, the canary's words weighted by it equal its weighted
+// products.
 void Scanner::make_check_vector(const Canary& canary) {
   auto check = std::make_unique<CheckVector>(matrix_, canary.weights, canary.bucket_count);
   const std::vector<uint32_t> vector = check->compute();
@@ -233,7 +234,7 @@ void Scanner::calibrate() {
   for (size_t i = kTimedBatches.size(); i-- > 0;) {
     double least = std::numeric_limits<double>::infinity();
     for (const Kernel kernel : kernels_) {
-      // More queries take dp4a several scans.
+      // dp4a needs several scans for more queries.
       if (kernel == Kernel::kDp4a && kTimedBatches[i] > kScanDp4aQueriesMax) continue;
       const double taken = milliseconds(kernel, kTimedBatches[i]);
       if (taken >= least) continue;
@@ -245,8 +246,8 @@ void Scanner::calibrate() {
   calibrations_->store(rows, columns, measured);
 }
 
-// The least of two, after one that warms up. Limbs are random: what tensor cores draw, and so the
-// clock that they keep, depends on what they multiply.
+// Returns the lesser time of two scans, after one that warms up. Limbs are random: the power that
+// tensor cores draw, and so their clock, depends on the operands.
 double Scanner::milliseconds(Kernel kernel, uint32_t query_count) {
   const DeviceMemory<int8_t> limbs(limb_rows_for(query_count) * matrix_.pitch());
   const DeviceMemory<uint32_t> products(query_count * matrix_.column_count());

@@ -28,8 +28,8 @@ class Scanner {
   };
 
   // kernels: those that it may use, the fastest of them by the size of the batch: one or more of
-  // scan_kernel_names(), or none for all that the device runs. calibrations: those
-  // of the matrix's device. Throws UsageError for any other name.
+  // scan_kernel_names(), or none for all that the device runs. calibrations: those of the matrix's
+  // device. Throws UsageError for any other name.
   Scanner(const DeviceMatrix& matrix, const std::vector<std::string>& kernels,
           std::shared_ptr<Calibrations> calibrations = std::make_shared<Calibrations>());
 
@@ -43,7 +43,7 @@ class Scanner {
   // The fastest kernel for this many queries. Any thread.
   Choice choose(uint32_t query_count) const;
 
-  // Those of query q from words + q * pitch on.
+  // The products of query q begin at words + q * pitch.
   struct Products {
     uint32_t* words;
     uint64_t pitch;
@@ -53,7 +53,7 @@ class Scanner {
   // before them. Returns at once.
   void start_columns(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
                      ColumnRange columns, Products products, cudaStream_t stream);
-  // The same for all columns. The products of query q begin at products + q * C.
+  // Multiplies by all columns. The products of query q begin at products + q * C.
   void start(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
              uint32_t* products, cudaStream_t stream) {
     const uint64_t columns = matrix_.column_count();
@@ -84,7 +84,7 @@ class Scanner {
   void make_check_vector(const Canary& canary);
   ScanArgs args(const Limbs& limbs, uint32_t query_count, RowRange rows, ColumnRange columns,
                 Products products) const;
-  // Of all rows and columns.
+  // The arguments for all rows and columns.
   ScanArgs args(const Limbs& limbs, uint32_t query_count, uint32_t* products) const {
     const uint64_t columns = matrix_.column_count();
     return args(limbs, query_count, {0, matrix_.row_count()}, {0, columns}, {products, columns});
@@ -94,7 +94,7 @@ class Scanner {
 
   const DeviceMatrix& matrix_;
   const std::shared_ptr<Calibrations> calibrations_;
-  // That choose() may return, the best first as far as is known without a measurement.
+  // choose() returns one of these. The best comes first, as far as is known without a measurement.
   std::vector<Kernel> kernels_;
   // The default for a matrix that is not measured.
   Calibration calibration_{Kernel::kDp4a, Kernel::kDp4a, Kernel::kDp4a, Kernel::kMma,

@@ -56,7 +56,7 @@ uint32_t blocks_at_once(Kernel kernel, uint32_t threads, uint32_t shared_bytes) 
   return blocks;
 }
 
-// Brings the code of all these kernels to the current device.
+// Loads the code of all these kernels onto the current device.
 template <typename Epilogue>
 void load_product_kernels() {
   load_kernel(scan_dp4a<1, Epilogue>);
@@ -75,7 +75,7 @@ void load_product_kernels() {
 template <int kQueries, typename Epilogue>
 void start_dp4a_of(const ProductNames& names, const typename Epilogue::Args& args,
                    uint32_t first_query, cudaStream_t stream) {
-  // Enough blocks that the last ones to end are a small part of all.
+  // There are enough blocks that the last ones to end are a small part of all.
   constexpr uint64_t kBlocksAProcessor = 64;
   const uint64_t rows = uint64_t{args.step_count} * kStepRows;
   const uint32_t row_blocks = blocks_for(rows, kDp4aBlockRows);
@@ -83,7 +83,7 @@ void start_dp4a_of(const ProductNames& names, const typename Epilogue::Args& arg
   const uint64_t columns = uint64_t{args.column_count} * row_blocks / wanted;
   const uint32_t columns_per_block = static_cast<uint32_t>(
       std::clamp<uint64_t>(columns / kDp4aColumnGrain * kDp4aColumnGrain, kDp4aColumnGrain, 1024));
-  // No warps without rows where one block has all of them.
+  // A block that has all rows has no warps without any.
   const uint32_t threads = std::min(kDp4aThreads, blocks_for(rows, 32 * kRowsPerThread) * 32);
   const dim3 grid(blocks_for(args.column_count, columns_per_block), row_blocks);
   launch_kernel(names.dp4a[kQueries - 1], scan_dp4a<kQueries, Epilogue>, grid, threads, 0, stream,
@@ -114,8 +114,8 @@ void start_walkers(const char* name, Kernel kernel, uint32_t threads, uint32_t s
                    uint32_t queries_in_tile, uint64_t steps, const Args& args, cudaStream_t stream,
                    const Maps&... maps) {
   const uint32_t query_tiles = blocks_for(args.query_count, queries_in_tile);
-  // As many blocks as run at the same time, so that those of different queries read the same part
-  // of the matrix together.
+  // There are as many blocks as run at the same time, so that those of different queries read the
+  // same part of the matrix together.
   const uint32_t running = std::min(blocks_at_once(kernel, threads, shared_bytes), walkers_max());
   const uint32_t walkers =
       static_cast<uint32_t>(std::clamp<uint64_t>(running / query_tiles, 1, steps));

@@ -8,7 +8,7 @@
 namespace blindfuse {
 namespace {
 
-// Of queries of this many rows, and of their products.
+// The bytes of the limbs of queries of this many rows, and of their products.
 uint64_t limb_bytes(uint64_t row_count, uint32_t query_count) {
   return limb_rows_for(query_count) * DeviceMatrix::pitch_of(row_count);
 }
@@ -19,7 +19,7 @@ uint64_t product_bytes(uint64_t column_count, uint32_t query_count) {
 }  // namespace
 
 uint32_t trial_queries(size_t batch_max) {
-  // Two of the largest tiles.
+  // The most queries are those of two of the largest tiles.
   constexpr uint32_t kMost = 2 * kWgmmaTileQueries.back();
   return static_cast<uint32_t>(std::min<size_t>(batch_max, kMost));
 }

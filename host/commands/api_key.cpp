@@ -40,22 +40,22 @@ constexpr size_t kShownBytes = 10;  // "bfk_" and six of 64 digits, which tell k
   throw InputError("cannot add to " + path.string() + ": " + std::strerror(error));
 }
 
-// Also the last line of `text` ends, where whoever wrote it left that out.
+// Ends the last line of `text`, too: an editor may have left that out.
 std::string with_line(std::string text, const std::string& line) {
   if (!text.empty() && text.back() != '\n') text += '\n';
   return text + line + '\n';
 }
 
-// In one write: a file takes all of it, except where its disk is full.
+// Writes in one call: a file takes all of it, except where its disk is full.
 void write_all(const FileDescriptor& file, const fs::path& path, const std::string& text) {
   const ssize_t written = write(file.get(), text.data(), text.size());
   if (written < 0) fail(path, errno);
   if (static_cast<size_t>(written) != text.size()) fail(path, ENOSPC);
 }
 
-// Whether the file could be replaced by one with this text, of the same owner and permissions. A
-// loss of power leaves one of the two, whole. No file changes where the folder cannot be written,
-// or where the file is not a regular one or is a mount.
+// Replaces the file by one with this text, of the same owner and permissions, and returns whether
+// it could. A loss of power leaves one of the two, whole. No file changes where the folder cannot
+// be written, or where the file is not a regular one or is a mount.
 bool replace_file(const fs::path& path, const std::string& text) {
   struct stat old {};
   const bool exists = stat(path.c_str(), &old) == 0;
@@ -95,13 +95,14 @@ void append_line(const fs::path& path, const std::string& line) {
 }
 
 // A file of keys, for this program alone: another one that changes it waits. It is locked by a file
-// next to it that only its owner can open: who can read a folder or a file can lock it for good.
+// next to it that only its owner can open: a user who can read a folder or a file can lock it for
+// good.
 class KeyFile {
  public:
   explicit KeyFile(const fs::path& named)
       : path_(target_of(named)),
         lock_path_(path_.parent_path() / ("." + path_.filename().string() + ".lock")) {
-    // Where the folder cannot be written, a line is appended in one write.
+    // A line is appended in one write where the folder cannot be written.
     if (access(path_.parent_path().c_str(), W_OK) == 0) wait_for_lock();
   }
   ~KeyFile() {
@@ -110,8 +111,8 @@ class KeyFile {
   KeyFile(const KeyFile&) = delete;
   KeyFile& operator=(const KeyFile&) = delete;
 
-  // Its text, which is one of keys; empty when there is no such file, or none that can be read
-  // twice, as a pipe. InputError for a file of anything else.
+  // The file's text, which consists of keys; empty when there is no such file, or none that can be
+  // read twice, as a pipe. InputError for a file of anything else.
   std::string text() const {
     struct stat status {};
     if (stat(path_.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return "";
@@ -124,14 +125,14 @@ class KeyFile {
     return text;
   }
 
-  // How many keys of the name there were.
+  // Returns the number of keys that the name had.
   size_t add(const std::string& name, const std::string& line) {
     const std::string before = text();
     if (!replace_file(path_, with_line(before, line))) append_line(path_, line);
     return count_keys(before, name);
   }
 
-  // How many keys there were of the name.
+  // Returns the number of keys that the name had.
   size_t revoke(const std::string& name) {
     const std::string before = text();
     const size_t count = count_keys(before, name);
@@ -235,7 +236,7 @@ void add_api_key_command(CLI::App& program) {
       "Examples:\n  blindfuse api-key alice --file keys.txt\n"
       "  blindfuse api-key --list --file keys.txt\n"
       "  blindfuse api-key alice --revoke --file keys.txt");
-  command->add_option("name", options->name, "Who gets the key; logs show this name");
+  command->add_option("name", options->name, "Name of the key's holder; logs show it");
   command->add_option("--file", options->file, "File of API keys; created if missing")
       ->type_name("PATH")
       ->required();

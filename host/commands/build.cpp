@@ -50,7 +50,8 @@ bool is_packed(const Layout& layout) { return layout.mode() == Mode::kPacked; }
 
 void warn_of_skew(const BuildReport& report) {
   const Survey& survey = report.survey;
-  // A factor of two between nearly all values and the longest is worth a word; a few bytes are not.
+  // A factor of two between nearly all values and the longest is worth a message; a few bytes are
+  // not.
   if (survey.longest_value < 64 || survey.longest_value < 2 * survey.percentile99_value) return;
   const uint32_t header = report.layout.record_bytes() - report.layout.record.value_bytes;
   const uint64_t cut = report.layout.matrix_bytes() / report.layout.record_bytes() *
@@ -64,7 +65,7 @@ void warn_of_skew(const BuildReport& report) {
       survey.percentile99_value, is_packed(report.layout) ? "packing tables" : "hint");
 }
 
-// Where clients that download the input itself would transfer less, and reveal no more.
+// Says so where clients that download the input itself would transfer less, and reveal no more.
 void note_small_input(const BuildReport& report) {
   const Layout& layout = report.layout;
   const uint64_t transferred = layout.hint_bytes() + layout.query_bytes() + layout.response_bytes();
@@ -149,7 +150,7 @@ void print_text(const BuildReport& report, const std::string& output) {
   }
 }
 
-// Before the work that takes long, so that an operator can stop the build.
+// Comes before the work that takes long, so that an operator can stop the build.
 void log_plan(const BuildReport& report) {
   const Layout& layout = report.layout;
   log_info(
@@ -185,14 +186,14 @@ void log_times(const BuildReport& report) {
            is_packed(report.layout) ? "packs" : "hint", report.seconds_hint, report.seconds_total);
 }
 
-// All shards have as many rows as the fullest needs. The salt is public, so that whoever may add
-// keys can choose them for one shard.
+// All shards have as many rows as the fullest needs. The salt is public, so that a person who may
+// add keys can choose them for one shard.
 void warn_of_uneven_shards(const BuildReport& report) {
   const uint32_t shards = report.layout.shard_count;
   const uint64_t expected = expected_fullest_shard(report.layout.record_count(), shards);
   const auto chance = static_cast<double>(expected);
   const auto fullest = static_cast<double>(report.fullest_shard);
-  // Six standard deviations above what is expected, and enough to be noticed in its size.
+  // The limit is six standard deviations above the mean, and an excess that shows in the size.
   if (fullest < chance + 6 * std::sqrt(chance) || fullest < 1.25 * chance) return;
   log_warning(
       "the fullest of {} shards has {} {}, and would have about {} by chance: someone may have "

@@ -17,8 +17,8 @@ void add_keygen_command(CLI::App& program);
 void add_api_key_command(CLI::App& program);
 void add_self_test_command(CLI::App& program);
 
-// What `blindfuse --version` says in addition to the version: whether the page and the CUDA engine
-// are in this program, and the engines that it has for this processor, a line each.
+// The lines that `blindfuse --version` prints after the version: whether the page and the CUDA
+// engine are in this program, and the engines that it has for this processor, a line each.
 std::string built_in();
 
 }  // namespace blindfuse

@@ -23,13 +23,13 @@ class DeviceLimit {
   uint64_t seconds_ = 30;
 };
 
-// The engines that are asked for. Logs what there is to say about them. If a call of the device
-// hangs, `end` ends the process. It outlives the engines.
+// Makes the engines that are asked for. Logs its warnings. If a call of the device hangs, `end`
+// ends the process. It outlives the engines.
 CheckedEngines make_checked_engines(EngineRequest request, const DeviceLimit& limit,
                                     DeviceEnd& end);
 
-// Runs `work`, and ends the process if it throws DeviceLostError. What the engines that it uses
-// have on the device is left there.
+// Runs `work`, and ends the process if it throws DeviceLostError. The memory that its engines have
+// on the device is not released.
 template <typename Work>
 auto end_if_device_lost(DeviceEnd& end, const Work& work) {
   try {

@@ -31,11 +31,11 @@ struct InputChoices {
   SourceOptions source;
   InputOptions input;
 
-  // The files themselves, which come without a name of an option.
+  // Adds the files themselves, which come without a name of an option.
   CLI::Option* add_files_to(CLI::App& command);
   void add_to(CLI::App& command);
 
-  // With the kind of database that all else follows from.
+  // The options for this kind of database.
   InputOptions options(bool is_index) const;
   std::vector<std::unique_ptr<KeyValueSource>> open(bool is_index) const;
 };

@@ -47,7 +47,7 @@ struct Inspection {
   std::optional<SampleCheck> check;
 };
 
-// 0 where it cannot be told.
+// Returns 0 where the time cannot be told.
 uint64_t modified_at(const std::filesystem::path& path) {
   struct stat status {};
   return stat(path.c_str(), &status) == 0 ? static_cast<uint64_t>(status.st_mtime) : 0;

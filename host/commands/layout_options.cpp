@@ -149,7 +149,7 @@ const LweParams* LayoutOptions::lwe() const {
   return params.empty() ? nullptr : find_lwe_params(params);
 }
 
-// After the set has been checked against the mode.
+// Called after the set has been checked against the mode.
 void LayoutOptions::check_keys_per_request() const {
   const LweParams* set = lwe();
   if (index) {

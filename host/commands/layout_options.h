@@ -41,7 +41,7 @@ struct LayoutOptions {
   // one key, or left open.
   std::optional<BatchCode> batch() const;
 
-  // Sets all that a build is told of its layout. Throws the errors of mode().
+  // Sets everything that a build needs to know of its layout. Throws the errors of mode().
   void apply_to(BuildOptions& options) const;
 
  private:

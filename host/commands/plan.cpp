@@ -27,7 +27,7 @@ struct PlanOptions {
   bool json = false;
 };
 
-// Sizes are given, or counted.
+// The sizes are given, or counted.
 void check_sizes(const PlanOptions& options) {
   const bool has_files = !options.input.files.empty();
   if (!has_files && !(options.key_count && options.value_bytes)) {
@@ -55,7 +55,8 @@ Survey given_sizes(const PlanOptions& options) {
   Survey survey;
   survey.key_count = *options.key_count;
   survey.longest_value = *options.value_bytes;
-  // Unless told otherwise, values are taken to differ in length, which costs a length field.
+  // Values are assumed to differ in length, which costs a length field, unless an option says
+  // otherwise.
   const bool fixed = options.fixed_values || survey.longest_value == 0;
   survey.shortest_value = fixed ? survey.longest_value : survey.longest_value - 1;
   return survey;

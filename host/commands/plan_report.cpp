@@ -34,14 +34,14 @@ std::string up_and_down(const Layout& layout) {
          " down";
 }
 
-// A name, and what stands after it.
+// Writes a name, and the text after it.
 std::string line(const char* name, const std::string& text) {
   char begin[32];
   std::snprintf(begin, sizeof begin, "  %-15s", name);
   return begin + text + "\n";
 }
 
-// Five lines.
+// Writes five lines.
 std::string cost_lines(const Plan& plan, const LayoutCost& cost) {
   const Layout& layout = plan.layout;
   const bool several = layout.batch.has_value();
@@ -82,7 +82,7 @@ std::string alternative_lines(const Alternative& alternative, const CoreRates& r
 
 std::string kept_lines(const PlanQuestion& question) {
   if (question.kept) {
-    return "A build keeps the layout that is there, and --fresh chooses again:\n  " +
+    return "A build keeps the existing layout, and --fresh chooses again:\n  " +
            options_for(*question.kept) + ": " + up_and_down(*question.kept) + " a " +
            request_name(*question.kept) + "\n\n";
   }

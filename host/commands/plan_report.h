@@ -16,7 +16,7 @@ struct PlanQuestion {
   PlanRequest request;  // for plan_modes()
   uint32_t longest_value = 0;
   bool levels_fixed = false;   // by the operator
-  std::optional<Layout> kept;  // what a build would keep instead
+  std::optional<Layout> kept;  // the layout that a build would keep instead
   std::string why_not_kept;    // if there is something to keep
 };
 

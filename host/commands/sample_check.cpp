@@ -44,7 +44,7 @@ fs::path client_program() {
   return path;
 }
 
-// A folder that goes away: the client's cache must not mix with the user's own.
+// A temporary folder: the client's cache must not mix with the user's own.
 class ScratchFolder {
  public:
   ScratchFolder() {

@@ -68,7 +68,8 @@ LoadedDatabase load(const ServeOptions& options, CheckedEngines& engines,
   return database;
 }
 
-// The version, and every option that was given, wherever.
+// Logs the version, and every option that was given on the command line, in the file or in the
+// environment.
 void log_start(const CLI::App& command) {
   nlohmann::ordered_json members = {{"version", program_version()}};
   for (const CLI::Option* option : command.get_options()) {
@@ -98,7 +99,7 @@ void check_descriptors(const ServeOptions& options) {
       limit, options.service.server.http.connections_max, wanted);
 }
 
-// The same for the database in a directory. Nothing when it cannot be read: the load says why.
+// The parts for the database in a directory. Nothing when it cannot be read: the load says why.
 std::vector<std::string> parts_for(const std::string& directory) {
   try {
     return parts_for(DatabaseDirectory(directory).read_manifest().manifest.layout.mode());
@@ -121,7 +122,7 @@ void run_serve(ServeOptions& options, const CLI::App& command) {
   give_large_blocks_back();
   configure_log(options.log_format, options.log_level);
   options.finish();
-  // What is wrong with the command line, and a port in use, is said before minutes of loading.
+  // A faulty command line and a port in use are reported before minutes of loading.
   http::ListeningSocket socket(http::parse_listen_address(options.listen));
   std::optional<http::ListeningSocket> admin_socket;
   if (!options.admin_listen.empty()) {
@@ -131,13 +132,14 @@ void run_serve(ServeOptions& options, const CLI::App& command) {
   check_descriptors(options);
   auto tls = load_certificate(options);
   auto api_keys = options.api_keys.empty() ? nullptr : std::make_shared<ApiKeys>(options.api_keys);
-  // Before any thread starts, an engine's or its driver's, which would die of a signal later.
+  // Signals are blocked before any thread of an engine or its driver starts, which would die of a
+  // signal later.
   Signals signals;
   DeviceEnd end(options.service.ready_file);
   std::optional<CheckedEngines> engines;
   std::optional<LoadedDatabase> database;
   end_if_device_lost(end, [&] {
-    // Meanwhile there is nothing to finish, and a signal ends the program as usual.
+    // There is nothing to finish meanwhile, and a signal ends the program as usual.
     signals.run_until_next(
         [&] {
           engines.emplace(make_checked_engines(

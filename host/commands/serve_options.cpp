@@ -43,7 +43,7 @@ void check_listeners(const std::string& listen, const std::string& admin_listen)
                    ": give the admin listener another port or socket");
 }
 
-// For CLI11: the error, or nothing.
+// Returns the error, for CLI11, or an empty text.
 std::string is_header_name(const std::string& text) {
   const bool is_name = std::ranges::all_of(text, [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' ||

@@ -157,7 +157,7 @@ class CpuEngine final : public Engine {
   }
 
  private:
-  // What the threads share out among themselves.
+  // The threads share out one of these dimensions.
   enum class Cut { kRows, kColumns, kQueries };
 
   // Threads over rows each read one run of memory and cut their part of the queries, but have
@@ -242,7 +242,7 @@ class CpuEngine final : public Engine {
         const uint64_t end = std::min(rows.last, (block + 1) * Matrix::kBlockRows);
         const uint64_t row_in_block = row % Matrix::kBlockRows;
         limbs_[index].cut(some, {row - all.first, end - all.first}, row_in_block % kGroupRows);
-        // After the last row come other queries, or another product.
+        // The last row is followed by other queries, or another product.
         const uint64_t next_row = end < rows.last ? end : rows.first;
         multiply_block(index, block, row_in_block / kGroupRows, columns, sums,
                        matrix_.tile(next_row / Matrix::kBlockRows, tile_of(columns.first)));
@@ -251,7 +251,7 @@ class CpuEngine final : public Engine {
     }
   }
 
-  // A slab after the other; `next` is what will be read after that. Where the columns begin or end
+  // Multiplies one slab after the other; `next` is read after that. Where the columns begin or end
   // within a tile, some whole tiles there are multiplied apart.
   void multiply_block(unsigned index, uint64_t block, uint64_t first_group, Share columns,
                       ProductBatch products, const int8_t* next) {
@@ -276,14 +276,15 @@ class CpuEngine final : public Engine {
     }
   }
 
-  // Whole tiles, the columns `first` .. `last` - 1 of a slab, for a call of the kernel.
+  // The whole tiles of a slab that one call of the kernel multiplies: columns `first` .. `last` -
+  // 1.
   struct TileRun {
     uint64_t first;
     uint64_t last;
     bool is_edge;  // not all columns are wanted
   };
 
-  // Those that begin with the tile of `column`, where columns up to `last` - 1 are wanted.
+  // The run that begins with the tile of `column`, where columns up to `last` - 1 are wanted.
   TileRun tile_run(uint64_t column, uint64_t last) const {
     const uint64_t first = tile_of(column);
     const uint64_t slab_last = std::min(
@@ -321,7 +322,7 @@ class CpuEngine final : public Engine {
   const std::shared_ptr<Matrix> shared_matrix_;
   const Matrix& matrix_;
   WorkerThreads threads_;
-  // One a thread each: its queries, and the products of tiles of which not all columns are wanted.
+  // Each thread has its own queries, and products of tiles of which not all columns are wanted.
   std::vector<QueryLimbs> limbs_;
   std::vector<std::vector<uint32_t>> edge_products_;
 };

@@ -109,7 +109,7 @@ void BuildJournal::read() {
   inherited_ = files_;
 }
 
-// Whether a file of this length, of which these bytes are the first, began to be a journal.
+// True if a file of this length, of which these bytes are the first, began to be a journal.
 bool BuildJournal::is_unfinished(std::string_view begin, uint64_t file_bytes) const {
   if (begin.size() == file_bytes && header_.starts_with(begin)) return true;
   const size_t written = begin.find('\0');
@@ -147,7 +147,7 @@ void BuildJournal::append(std::string_view line) {
   }
   if (ends_in_mid_line_) text += '\n';
   text.append(line).append("\n");
-  // In one call: what a killed process leaves is whole lines, or nearly.
+  // The text is written in one call, so that a killed process leaves whole lines, or nearly.
   const ssize_t put = ::write(file_.get(), text.data(), text.size());
   ends_in_mid_line_ = put != static_cast<ssize_t>(text.size());
   if (ends_in_mid_line_) {

@@ -48,7 +48,7 @@ class BuildJournal {
   bool names_pending(const std::string& name) const;
   bool names_file(const std::string& name, const FileIdentity& identity) const;
 
-  // Whether an earlier build has written it down.
+  // True if an earlier build has written it down.
   bool is_inherited(const std::string& name, const FileIdentity& identity) const;
 
   // One thread at a time.

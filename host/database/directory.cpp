@@ -67,7 +67,7 @@ DatabaseEntry split_entry(std::string_view name) {
 bool is_content_name(std::string_view name) {
   const DatabaseEntry entry = split_entry(name);
   const DatabaseFolder* folder = find_database_folder(entry.folder);
-  // A digest and an epoch id are written alike.
+  // A digest and an epoch id have the same form.
   return folder != nullptr && entry.file.ends_with(folder->suffix) &&
          is_epoch_id(entry.file.substr(0, entry.file.rfind('.')));
 }
@@ -77,7 +77,7 @@ std::set<std::string> epoch_entries(const Manifest& manifest, const EpochTable& 
                                  kSamplesFolder.entry_name(manifest.samples)};
   for (const ShardEntry& shard : table.shards) {
     names.insert(kShardsFolder.entry_name(shard.matrix));
-    // Where responses are packed a shard has no hint of its own.
+    // A shard has no hint of its own where responses are packed.
     if (table.packs.empty()) names.insert(kHintsFolder.entry_name(shard.hint));
   }
   for (const PackEntry& pack : table.packs) {
@@ -101,7 +101,7 @@ std::vector<uint8_t> read_named(const fs::path& path, const Sha256Digest& conten
   return bytes;
 }
 
-// False says nothing about a path that we may not look at.
+// False says nothing about a path that we may not read.
 bool is_there(const fs::path& path) {
   std::error_code error;
   const bool is_there = fs::exists(path, error);

@@ -29,11 +29,11 @@
 
 namespace blindfuse {
 
-// Files whose names are the hashes of their contents.
-// Whether a file is there, whole and unaltered. Reads all of it.
+// True if the file is there, whole and unaltered: its name is the hash of its content. Reads all of
+// it.
 bool is_intact(const std::filesystem::path& path, uint64_t bytes, const Sha256Digest& content);
 
-// The same for a file in `folder`. A symbolic link does not count as the file.
+// The file is in `folder`. A symbolic link does not count as the file.
 bool is_intact(const OpenFolder& folder, const std::string& name, uint64_t bytes,
                const Sha256Digest& content);
 
@@ -67,7 +67,7 @@ struct DatabaseEntry {
 };
 DatabaseEntry split_entry(std::string_view name);
 
-// Whether it has the form "folder/SHA256.suffix", with a folder's own suffix.
+// True if it has the form "folder/SHA256.suffix", with a folder's own suffix.
 bool is_content_name(std::string_view name);
 
 // The names of all files that an epoch refers to, as far as `table` lists them.
@@ -105,7 +105,8 @@ class DatabaseDirectory {
   // The manifest's text. Throws InputError if the directory is not a database.
   std::string read_manifest_text() const;
 
-  // The same, parsed. Throws InputError, which names the file, if it is not a manifest.
+  // Reads and parses the manifest. Throws InputError, which names the file, if it is not a
+  // manifest.
   ParsedManifest read_manifest() const;
 
   // Throws the same with the directory and the version of the program.

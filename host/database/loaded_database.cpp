@@ -36,7 +36,7 @@ class CheckedFile {
     hash_.update(bytes);
   }
 
-  // After everything has been read.
+  // Called after everything has been read.
   void check_hash() {
     if (hash_.finish() == expected_) return;
     throw InputError(path_.string() + " is altered: its content does not match its hash");
@@ -50,8 +50,8 @@ class CheckedFile {
   uint64_t offset_ = 0;
 };
 
-// The columns of a shard's file into the engine, some at a time: a shard may be the whole matrix.
-// Told of each of them, which it may look at: on_columns.
+// Reads the columns of a shard's file into the engine, some at a time: a shard may be the whole
+// matrix. on_columns is called for each of them, and may read it.
 template <typename OnColumns>
 void read_columns(CheckedFile file, uint64_t first, uint64_t count, Engine& engine,
                   const OnColumns& on_columns) {
@@ -81,7 +81,7 @@ SharedPackingTable read_packing_table(CheckedFile file) {
   return {memory, static_cast<const uint32_t*>(memory.get())};
 }
 
-// Whether shards, hints and packing tables of the same hash are the same bytes at the same place.
+// True if shards, hints and packing tables of the same hash are the same bytes at the same place.
 bool same_sizes(const Layout& one, const Layout& other) {
   return one.mode() == other.mode() && one.row_count == other.row_count &&
          one.shard_count == other.shard_count && one.record_bytes() == other.record_bytes() &&
@@ -106,7 +106,7 @@ std::vector<ColumnRange> unchanged_columns(const LoadedDatabase& database,
   return columns;
 }
 
-// Takes these from the previous epoch's engine, as far as it is available; says which shards'
+// Takes these from the previous epoch's engine, as far as it is available. Returns the shards whose
 // matrices are there now.
 std::vector<bool> share_matrices(LoadedDatabase& database, std::span<const ColumnRange> columns,
                                  const LoadedDatabase* previous,
@@ -114,7 +114,7 @@ std::vector<bool> share_matrices(LoadedDatabase& database, std::span<const Colum
   const Layout& layout = database.manifest.layout;
   const uint64_t width = layout.record_bytes();
   std::vector<bool> is_there(layout.shard_count);
-  // What is not read again has no products but those of the previous canary.
+  // A shard that is not read again has products only if the previous canary is the same.
   if (database.canary && (previous == nullptr || !previous->canary ||
                           previous->canary->words != database.canary->words)) {
     return is_there;
@@ -149,17 +149,17 @@ void reuse_parts(LoadedDatabase& database, EpochDownloads& downloads,
   }
 }
 
-// Of all together: what memory does not hold is known before anything is copied or read.
+// Checks the memory for all parts together, before anything is copied or read.
 void check_epoch_memory(const LoadedDatabase& database, std::span<const ColumnRange> shared,
                         const LoadedDatabase* previous) {
   const Layout& layout = database.manifest.layout;
   const uint64_t parts = layout.hint_bytes() + layout.packing_table_bytes() - database.reused_bytes;
   const uint64_t matrix =
       database.engine->host_bytes(shared, previous == nullptr ? nullptr : previous->engine.get());
-  check_memory(previous == nullptr ? "the database" : "what is new in the epoch", matrix + parts);
+  check_memory(previous == nullptr ? "the database" : "the new part of the epoch", matrix + parts);
 }
 
-// What is not there yet, each file in its turn.
+// Reads the files that are not in memory yet, one after another.
 class EpochFiles {
  public:
   EpochFiles(const DatabaseDirectory& directory, LoadedDatabase& database,
@@ -320,7 +320,7 @@ const Seed& process_seed() {
 }  // namespace
 
 std::vector<uint32_t> canary_words(uint64_t row_count, uint32_t query_bits) {
-  // Not secret: what counts is that no fault was made for these words.
+  // The words are not secret. They must only be unknown when a fault is made.
   std::seed_seq sequence(process_seed().begin(), process_seed().end());
   std::mt19937 numbers(sequence);
   std::vector<uint32_t> words(row_count);
@@ -357,7 +357,7 @@ void CanaryProducts::multiply(std::span<const uint8_t> columns,
     for (size_t first = 0; first < rows; first += kBlock) {
       const size_t count = std::min(kBlock, rows - first);
       for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<int8_t>(column[first + i]);
-      // Of a block no sum leaves 31 bits and a sign: 2^8 products of at most 2^15 times 2^7.
+      // The sums of a block fit 32 bits with their sign: 2^8 products of at most 2^15 times 2^7.
       int32_t block_low = 0, block_high = 0;
       for (size_t i = 0; i < count; ++i) {
         block_low += int32_t{low_[first + i]} * int32_t{bytes[i]};

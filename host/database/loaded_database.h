@@ -64,8 +64,6 @@ LoadedDatabase load_database(
     const LoadedDatabase* previous = nullptr, const std::function<void()>& on_step = [] {},
     size_t batch_max = ServingNeeds().batch_max);
 
-// The product of a canary with a matrix. The host computes it while the columns of the matrix pass
-// through the host on their way to a device.
 // The words of a canary for this many rows: uniform multiples of 2^(32 - query_bits), from a seed
 // that the system gave this process. Equal arguments give equal words, so that epochs that share
 // columns share their products.

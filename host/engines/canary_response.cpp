@@ -64,19 +64,19 @@ class KnownProduct final : public Engine {
   const uint32_t factor_;
 };
 
-// Not secret, and not a key of anything: what is packed is compared, and not decoded.
+// This key is not secret: the packed words are compared, and not decoded.
 void append_packing_key(std::vector<uint8_t>& query, const RandomSource& random) {
   const size_t first = query.size();
   query.resize(first + ring::kKeyBytes);
   random(std::span(query).subspan(first));
   for (size_t i = 0; i < ring::kKeyWords; ++i) {
-    // Drawn again where it is not below the modulus, as one in 350,000 is not.
+    // A word that is not below the modulus, as one in 350,000, is drawn again.
     uint8_t* const word = query.data() + first + 4 * i;
     while (load_le<uint32_t>(word) >= ring::kPackingModulus) random({word, 4});
   }
 }
 
-// What a query brings for the second level: a short key, if there is one, and any numbers.
+// Appends a query's part for the second level: a short key, if there is one, and any numbers.
 void append_second_query(std::vector<uint8_t>& query, const SecondLevelSpec& spec,
                          const RandomSource& random) {
   if (spec.key_order > 0) append_packing_key(query, random);

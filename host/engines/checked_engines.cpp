@@ -14,7 +14,7 @@ namespace {
 using Check = SelfTestResult::Check;
 using Outcome = SelfTestResult::Outcome;
 
-// What the self-test checks: the kernels of the scan, and what is used in addition.
+// The self-test checks the kernels of the scan, and these parts in addition.
 const std::vector<std::string> kScans = {"dp4a", "mma", "wgmma", "wgmma-tma"};
 constexpr std::string_view kParts[] = {"packing", "tables"};
 
@@ -54,7 +54,7 @@ std::string failures(const SelfTestResult& result) {
   return all.empty() ? "nothing was checked" : all;
 }
 
-// Why a device is of no use for what is asked; empty when it is of use.
+// The reason why a device cannot compute what is asked; empty when it can.
 std::string why_not(const SelfTestResult& result, const std::vector<std::string>& parts) {
   if (!result.why_no_device.empty()) return result.why_no_device;
   if (!scans_that_pass(result).empty() && all_pass(result, parts)) return "";
@@ -90,7 +90,7 @@ std::unique_ptr<EngineMaker> CheckedEngines::choose() {
     return make_engine_maker("cpu", request_.thread_count);
   };
   if (!may_have_device() || (!name && request_.name != "auto")) {
-    // The CPU; or an error that says why there are no others.
+    // The engine is the CPU's, or an error says why there are no others.
     return request_.name == "auto" ? on_cpu()
                                    : make_engine_maker(request_.name, request_.thread_count);
   }
@@ -115,7 +115,7 @@ std::unique_ptr<EngineMaker> CheckedEngines::choose() {
       why = why_not(result, request_.parts);
       if (why.empty()) return on_device("", device, result);
     } catch (const SelfTestError& error) {
-      // Others may do better.
+      // Another device may do better.
       device_count = std::max(device_count, error.device_count());
       why = error.what();
     } catch (const ResourceError& error) {
@@ -131,7 +131,7 @@ std::unique_ptr<EngineMaker> CheckedEngines::named(const std::string& kernel, in
   const bool is_checked =
       kernel.empty() || std::ranges::count(result.checks, kernel, &Check::kernel) > 0;
   if (!result.why_no_device.empty() || !is_checked) {
-    // Throws what says by its kind why there is no such engine.
+    // Throws an error whose kind says why there is no such engine.
     make_engine_maker(request_.name, request_.thread_count);
     throw ResourceError("the engine " + request_.name + " could not run: " + failures(result));
   }

@@ -53,7 +53,7 @@ class CheckedEngines {
   const EngineMaker& get() const { return *engines_; }
   // The device's description, for people; empty for the CPU.
   const std::string& device() const { return device_; }
-  // Whether the CPU computes because of the file that an earlier process left.
+  // True if the CPU computes because of the file that an earlier process left.
   bool is_device_set_aside() const { return is_set_aside_; }
 
   // Checks those of these parts that have not been checked: a later epoch may need parts that the

@@ -28,7 +28,7 @@ using ring::kDimension;
 
 constexpr size_t kBatch = ServingNeeds{}.batch_max;
 
-// The least time of several runs: whatever else the machine does makes some of them longer.
+// Returns the least time of several runs: other work of the machine makes some of them longer.
 template <typename Work>
 double least_seconds(const Work& work) {
   constexpr int kRunsMin = 2;
@@ -44,7 +44,7 @@ double least_seconds(const Work& work) {
   return std::max(least, 1e-9);
 }
 
-// What is left of a time after a part of it. Both are measured, so that it could come out negative.
+// The rest of a time after a part of it. Both are measured, so that it could come out negative.
 double rest_of(double whole, double part) { return std::max(whole - part, 1e-9); }
 
 // Linear congruential generator; values below the packing modulus.
@@ -86,7 +86,7 @@ void measure_scan(Lcg& numbers, CoreRates& rates) {
       static_cast<double>(kBatchRows * kColumns * kBatch) / batch;
 }
 
-// As many tables as let the kernels for batches be chosen that serve large databases.
+// This many tables select the kernels for batches that serve large databases.
 constexpr size_t kTables = 4;
 
 SharedPackingTable made_up_table(Lcg& numbers) {
@@ -148,7 +148,7 @@ class SecondLevelProblem {
     for (size_t i = 0; i < entries_.size(); ++i) entries_[i] = static_cast<int32_t>(i % 1024) - 512;
   }
 
-  // key_order 0: the key that every query has.
+  // key_order 0 stands for the key that every query has.
   double seconds(size_t blocks, uint32_t key_order, size_t columns) {
     const size_t rows = blocks * kDimension;
     const SecondLevelPacker packer({blocks_.data(), rows}, key_order, masks_);

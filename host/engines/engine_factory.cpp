@@ -111,7 +111,7 @@ std::unique_ptr<EngineMaker> make_device_engine_maker(std::vector<std::string> k
   try {
     return make_cuda_engine_maker(std::move(kernels), device);
   } catch (const DeviceLostError&) {
-    // It was never used, and nothing of it is there to be given back: another one may be.
+    // The device was never used, and has nothing to release: another one may be used.
     forget_loss();
     throw;
   }

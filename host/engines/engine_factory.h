@@ -14,14 +14,13 @@
 
 namespace blindfuse {
 
-// The names of engines on a GPU.
-// "cuda", "cuda:KERNEL", "cuda@DEVICE" or "cuda:KERNEL@DEVICE".
+// The name of an engine on a GPU: "cuda", "cuda:KERNEL", "cuda@DEVICE" or "cuda:KERNEL@DEVICE".
 struct CudaName {
   std::string kernel;  // empty: the fastest
   int device = 0;
 };
 
-// Nothing if it is not the name of an engine on a GPU.
+// Returns nothing if it is not the name of an engine on a GPU.
 std::optional<CudaName> parse_cuda_name(std::string_view name);
 
 // "auto", "cpu", "cpu:KERNEL", "cuda" or "cuda:KERNEL", the last two with "@DEVICE" or without.
@@ -30,7 +29,7 @@ std::optional<CudaName> parse_cuda_name(std::string_view name);
 // the engines that it can run.
 std::unique_ptr<EngineMaker> make_engine_maker(std::string_view name, unsigned thread_count);
 
-// Whether this program may have a GPU: it has the CUDA engine, and NVIDIA's driver is installed.
+// True if this program may have a GPU: it has the CUDA engine, and NVIDIA's driver is installed.
 // Makes no call of CUDA.
 bool may_have_device();
 

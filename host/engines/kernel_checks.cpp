@@ -26,7 +26,7 @@ namespace {
 
 using ring::kDimension;
 
-// The same numbers every time, so that what fails once can be looked into.
+// The numbers are the same every time, so that a failure can be repeated.
 class Numbers {
  public:
   uint64_t next() { return engine_(); }
@@ -41,8 +41,8 @@ class Numbers {
   std::mt19937_64 engine_{20'240'527};
 };
 
-// Of `count` sequences of words with this many bits: in how many, and in how many words, they
-// differ, and where first.
+// Compares `count` sequences of words with this many bits: says in how many, and in how many words,
+// they differ, and where first.
 std::string difference(std::span<const uint8_t> found, std::span<const uint8_t> expected,
                        size_t count, unsigned bits, const char* what) {
   if (found.size() != expected.size()) return std::string("no ") + what;
@@ -95,7 +95,7 @@ std::unique_ptr<EngineMaker> on_device(std::string_view kernel, int device) {
 }
 std::unique_ptr<EngineMaker> on_cpu() { return make_cpu_engine_maker("", 1); }
 
-// No multiple of a step of rows or of a tile of columns.
+// Neither is a multiple of a step of rows or of a tile of columns.
 constexpr uint64_t kRows = 1'300, kColumns = 150;
 
 // The size of a matrix of which each block of a kernel takes more steps of rows than its rings have
@@ -128,14 +128,15 @@ std::string check_scan(std::string_view kernel, int device, size_t count) {
       check_scan_of(*maker, rows, numbers.octets(rows * long_columns(device)), {32, 32},
                     numbers.octets(count * rows * sizeof(uint32_t)), count);
   if (!wrong.empty()) return wrong;
-  // The largest sums that there are: bytes of -128 times limbs of -1 and 127, as 0xff7f7f7f has.
+  // The words give the largest sums that there are: bytes of -128 times limbs of -1 and 127, as
+  // 0xff7f7f7f has.
   const std::vector<uint8_t> least(kRows * kColumns, 0x80);
   std::vector<uint8_t> queries(count * kRows * sizeof(uint32_t), 0x7f);
   for (size_t i = 3; i < queries.size(); i += 4) queries[i] = 0xff;
   return check_scan_of(*maker, kRows, least, {32, 32}, queries, count);
 }
 
-// Of one query, whose products are checked as those of clients' queries are: throws where the check
+// Checks the products of one query as those of clients' queries are checked. Throws where the check
 // does not agree with them.
 std::string check_weighing(std::string_view kernel, int device) {
   constexpr WireBits kBits{32, 32};
@@ -165,7 +166,7 @@ uint32_t below_modulus(Numbers& numbers) {
   return static_cast<uint32_t>((numbers.next() >> 32) * ring::kPackingModulus >> 32);
 }
 
-// One for every pack: packs differ by their products.
+// All packs share one table: they differ by their products.
 SharedPackingTable random_table(Numbers& numbers) {
   const std::shared_ptr<uint32_t[]> words(new uint32_t[kTableWords]);
   for (size_t i = 0; i < kTableWords; ++i) words[i] = below_modulus(numbers);
@@ -179,7 +180,7 @@ void append_key(Numbers& numbers, std::vector<uint8_t>& query) {
   }
 }
 
-// second: of responses with a second level, without its polynomials; its words have 11 bits.
+// second: describes responses with a second level, without its polynomials; its words have 11 bits.
 std::string check_packing(std::string_view kernel, int device, uint64_t packs, size_t count,
                           std::optional<SecondLevelSpec> second = std::nullopt) {
   constexpr uint64_t kFewRows = 130;
@@ -246,7 +247,7 @@ std::string check_tables(int device) {
   std::vector<uint32_t> blocks(kPackRows), key_masks(ring::kKeyWords);
   for (uint32_t& word : blocks) word = static_cast<uint32_t>(numbers.next());
   for (uint32_t& word : key_masks) word = below_modulus(numbers);
-  // Few columns: the others are zero.
+  // Only a few columns are set. The others are zero.
   constexpr uint64_t kSet = 5;
   const auto columns = numbers.octets(kSet * kPackRows);
   const auto table_by = [&](const EngineMaker& engines) {

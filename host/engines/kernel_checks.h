@@ -20,7 +20,7 @@ struct KernelCheck {
 
 // "" if the device can be used, otherwise the reason against it.
 std::string why_no_device(int device);
-// Whether there is no such device, or no driver, so that nothing can be repaired.
+// True if there is no such device, or no driver, so that nothing can be repaired.
 bool is_device_absent(int device);
 // The number of devices; 0 if they cannot be counted.
 int device_count();

@@ -93,7 +93,7 @@ bool lists(const std::vector<std::string>& kernels, const std::string& kernel) {
   return std::ranges::find(kernels, kernel) != kernels.end();
 }
 
-// One worker after another, until all is said.
+// Runs one worker after another, until every check has a result.
 class SelfTest {
  public:
   explicit SelfTest(const SelfTestOptions& options)
@@ -136,7 +136,7 @@ class SelfTest {
       } else if (const auto outcome = outcome_of(word); outcome && begun) {
         is_starting = true;
         finish(*std::exchange(begun, std::nullopt), *outcome, text);
-        // What follows an error in the same process proves nothing of other kernels.
+        // After an error, results of the same process prove nothing of other kernels.
         if (*outcome != Outcome::kPassed) return;
       } else {
         take(word, text);
@@ -144,7 +144,7 @@ class SelfTest {
     }
   }
 
-  // What is said of the device, and at the end.
+  // Takes a line about the device, or the last line.
   void take(const std::string& word, const std::string& text) {
     if (word == "device") {
       result_.device = text;
@@ -174,7 +174,7 @@ class SelfTest {
     result_.checks.push_back(std::move(check));
   }
 
-  // Neither a device that can be used nor why not: the driver crashes or hangs.
+  // The worker named neither a device that can be used nor a reason: the driver crashes or hangs.
   [[noreturn]] void fail_to_begin(bool hangs, const std::string& end) const {
     if (!result_.checks.empty()) {
       throw SelfTestError("the self-test of " + result_.device + " does not go on: " +
@@ -222,7 +222,7 @@ std::string_view name_of(SelfTestResult::Outcome outcome) {
 SelfTestResult run_self_test(const SelfTestOptions& options) { return SelfTest(options).run(); }
 
 void run_self_test_worker(int device, size_t first, const std::vector<std::string>& without) {
-  // It ends no later than the process that asked for it.
+  // The worker ends no later than the process that asked for it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const Report report;
   const int count = device_count();

@@ -43,7 +43,7 @@ struct SelfTestResult {
   std::string why_no_device;  // empty when the device can be used
   bool is_absent = false;     // the machine lacks this device or the driver; nothing is broken
   int device_count = 0;       // of this machine, as far as it is known
-  std::string device;         // what it is, for people
+  std::string device;         // its description, for people
   std::vector<Check> checks;  // after one that has not passed, none of the same kernel
   bool passed() const;
 };

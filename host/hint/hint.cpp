@@ -68,7 +68,7 @@ void fill_panels(const PublicMatrix& public_matrix, RowRange rows, WorkerThreads
   });
 }
 
-// From products[k * columns + c] to hint[c * n + k], in squares that stay in cache.
+// Copies products[k * columns + c] to hint[c * n + k], in squares that stay in cache.
 void transpose(std::span<const uint32_t> products, uint64_t dimension, uint64_t columns,
                std::span<uint32_t> hint) {
   constexpr uint64_t kSquare = 32;
@@ -99,7 +99,7 @@ void compute_hint(const PublicMatrix& public_matrix, Engine& engine, WorkerThrea
     const RowRange rows{first, std::min(first + kRowsAtOnce, row_count)};
     const std::span<uint32_t> panels = sums->buffer();
     fill_panels(public_matrix, rows, threads, panels, check);
-    // A's rows, as the n vectors that they are.
+    // The rows of A are the n vectors.
     sums->add({panels.data(), n, kPanelRows, public_matrix.panel_words()}, rows);
     on_rows(rows.size());
   }

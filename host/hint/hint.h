@@ -27,7 +27,7 @@ class HintCheck {
   // every column is missed everywhere or nowhere.
   static constexpr size_t kRows = 4;
 
-  // For n = dimension and R rows of the matrix.
+  // Checks hints with n = dimension, of a matrix of R rows.
   HintCheck(uint32_t dimension, uint64_t row_count, const RandomSource& random);
 
   // Adds the share of panel j of A (PublicMatrix::fill_panel) to r A. Any number of threads may add

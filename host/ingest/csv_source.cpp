@@ -47,7 +47,7 @@ void CsvReader::read_quoted_row() {
     if (at == line_.text.size()) break;
     ++at;
   }
-  // Only now does text_ stay where it is.
+  // text_ does not move from here on.
   size_t begin = 0;
   for (const size_t end : ends_) {
     fields_.push_back(std::string_view(text_).substr(begin, end - begin));

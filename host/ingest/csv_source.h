@@ -13,12 +13,11 @@
 
 namespace blindfuse {
 
-// Rows of comma-separated text, as RFC 4180 has it.
-// Fields are separated by commas, rows by \n or \r\n. A field may be quoted. It may then hold
-// commas, line ends (which are kept as they are) and doubled quotes. Spaces belong to the field.
-// Errors are a quote in an unquoted field, text after a closing quote, a quote without a closing
-// one, and a \r that does not end a line. Memory is bounded by kMaxFields and by the line limit,
-// which also holds for a row.
+// Rows of comma-separated text (RFC 4180). Fields are separated by commas, rows by \n or \r\n. A
+// field may be quoted. It may then hold commas, line ends (which are kept as they are) and doubled
+// quotes. Spaces belong to the field. Errors are a quote in an unquoted field, text after a closing
+// quote, a quote without a closing one, and a \r that does not end a line. Memory is bounded by
+// kMaxFields and by the line limit, which also holds for a row.
 class CsvReader {
  public:
   static constexpr size_t kMaxFields = 65'536;  // in a row
@@ -31,7 +30,7 @@ class CsvReader {
   // The fields of the row that was read last, at least one. Valid until the next call of next().
   const std::vector<std::string_view>& fields() const { return fields_; }
 
-  // Whether the row that was read last is an empty line, which is one empty field.
+  // True if the row that was read last is an empty line, which is one empty field.
   bool is_blank() const { return line_.text.empty(); }
 
   // The line where the row that was read last begins.

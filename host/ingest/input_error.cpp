@@ -5,7 +5,7 @@
 namespace blindfuse {
 
 void fail_input(std::string_view name, std::string_view problem) {
-  // A name is not cut: it is what the operator typed, and what tells the inputs apart.
+  // A name is not cut: the operator typed it, and it tells the inputs apart.
   throw InputError(printable(name, std::string_view::npos) + ": " + std::string(problem));
 }
 

@@ -10,7 +10,7 @@
 
 namespace blindfuse {
 
-// One pair. The views stay valid until the next call of next().
+// A pair. The views stay valid until the next call of next().
 struct KeyValuePair {
   std::string_view key;  // empty for a source of an index database
   std::string_view value;

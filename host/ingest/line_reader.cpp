@@ -31,7 +31,7 @@ bool LineReader::next(Line& line) {
   size_t newline = pending().find('\n');
   while (newline == std::string_view::npos) {
     const size_t searched = pending().size();
-    // One byte of grace: the last one may turn out to be the \r of a terminator.
+    // One more byte is allowed: the last one may turn out to be the \r of a terminator.
     if (searched > max_line_bytes_ + 1 || !fill()) break;
     newline = pending().find('\n', searched);
   }
@@ -82,7 +82,8 @@ void LineReader::check_compression() {
   refuse_compressed(name(), pending());
 }
 
-// By its mark, or by the zero bytes of its first characters, which as UTF-8 would be part of keys.
+// Recognizes UTF-16 by its mark, or by the zero bytes of its first characters, which as UTF-8 would
+// be part of keys.
 void LineReader::refuse_utf16() {
   constexpr size_t kBytes = 16;
   while (pending().size() < kBytes && fill()) {

@@ -44,7 +44,7 @@ class LineReader {
   // The bytes that were read and not yet returned.
   std::string_view pending() const { return {buffer_.get() + begin_, end_ - begin_}; }
 
-  // Reads at least one more byte after the pending ones. Returns false at the end.
+  // Reads at least one more byte after the pending ones. Returns false at the end of the text.
   bool fill();
   void make_room();
   void check_compression();

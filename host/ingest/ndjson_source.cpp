@@ -32,7 +32,7 @@ class MemberHandler : public nlohmann::json_sax<Json> {
  public:
   MemberHandler(Member* key, Member* value) : key_(key), value_(value) {}
 
-  // What is wrong with the line; empty when nothing is.
+  // The fault of the line; empty when there is none.
   const std::string& problem() const { return problem_; }
 
   bool key(string_t& name) override {
@@ -109,9 +109,9 @@ class MemberHandler : public nlohmann::json_sax<Json> {
   std::string problem_;
 };
 
-// "[json.exception.parse_error.101] parse error at line 1, column 4: syntax error while parsing
-// value - invalid literal; last read: '{"ke'": the middle is worth showing. The rest is noise or
-// repeats the data.
+// The parser's message is "[json.exception.parse_error.101] parse error at line 1, column 4: syntax
+// error while parsing value - invalid literal; last read: '{"ke'". Its middle is worth showing. The
+// rest is noise or repeats the data.
 std::string_view parser_reason(std::string_view words) {
   words = words.substr(0, words.find("; last read"));
   for (const std::string_view prefix : {"] ", ": "}) {
@@ -130,7 +130,7 @@ bool MemberHandler::parse_error(std::size_t position, const std::string&,
               printable(parser_reason(error.what()), max_bytes) + ")" + std::string(kExpected));
 }
 
-// Empty when the members that are not null are filled.
+// Returns an empty text when the members that are not null are filled.
 std::string parse_members(std::string_view text, Member* key, Member* value) {
   // The parser would take a zero byte for the end of the text.
   const size_t zero = text.find('\0');
@@ -173,7 +173,7 @@ bool NdjsonSource::next(KeyValuePair& pair) {
 }
 
 bool NdjsonSource::next_object_line(Line& line) {
-  constexpr std::string_view kBlanks = " \t\r";  // what JSON calls white space, except \n
+  constexpr std::string_view kBlanks = " \t\r";  // white space of JSON, except \n
   while (lines_.next(line)) {
     if (line.text.find_first_not_of(kBlanks) != std::string_view::npos) return true;
   }

@@ -60,7 +60,7 @@ void KeyHashSet::grow() {
 namespace {
 
 constexpr size_t kBufferBytes = 32 * 1024;
-// hash (32), place (8), source (4), length of the value (4), length of the key's start (1)
+// hash (32), place (8), source (4), length of the value (4), length of the key's start (1).
 constexpr size_t kHeaderBytes = 49;
 static_assert(Spool::kKeyStartBytes <= UINT8_MAX);
 
@@ -125,7 +125,7 @@ void Spool::append(const SpoolEntry& entry, std::string_view key) {
   ++appended_count_;
   if (partition.buffer.size() < kBufferBytes) return;
   if (policy_ != DuplicatePolicy::kNone) sift(partition);
-  // A key that comes all the time leaves room for many more entries.
+  // A key that comes very often leaves room for many more entries.
   if (partition.buffer.size() >= kBufferBytes / 2) flush(partition);
 }
 
@@ -136,7 +136,7 @@ void Spool::finish() {
   }
 }
 
-// Of the entries in the buffer, drops those that another one stands for.
+// Drops those entries of the buffer that another one replaces.
 void Spool::sift(Partition& partition) {
   if (has_duplicate_) return;
   std::vector<char>& buffer = partition.buffer;
@@ -222,7 +222,7 @@ void Spool::visit_kept(uint32_t partition,
 
 SpoolPart Spool::load(uint32_t first, uint32_t last) const {
   SpoolPart part;
-  // Otherwise there may be far fewer keys than entries.
+  // There may be far fewer keys than entries if one entry a key is kept.
   if (!keeps_one()) {
     uint64_t entries = 0;
     for (uint32_t p = first; p <= last; ++p) entries += partitions_[p].appended;

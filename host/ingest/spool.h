@@ -15,9 +15,9 @@
 
 namespace blindfuse {
 
-// The set of keys that have come, by their hashes.
-// Different hashes, numbered 0, 1, 2, ... in the order in which they came. There may be fewer than
-// 2^32. The set takes 40 to 80 bytes a hash, however often each comes.
+// The set of keys that have come, by their hashes. Different hashes are numbered 0, 1, 2, ... in
+// the order in which they came. There may be fewer than 2^32. The set takes 40 to 80 bytes a hash,
+// however often each comes.
 class KeyHashSet {
  public:
   KeyHashSet();
@@ -45,7 +45,7 @@ class KeyHashSet {
 // there are none, and none are looked for.
 enum class DuplicatePolicy { kError, kFirst, kLast, kNone };
 
-// One pair of the input. Its origin is kept for messages about duplicates.
+// A pair of the input. Its origin is kept for messages about duplicates.
 struct SpoolEntry {
   KeyHash hash;
   uint64_t place = 0;   // in its source, as the source counts
@@ -88,7 +88,7 @@ class Spool {
   // Writes the entries that are still in memory. append() may not be called after it.
   void finish();
 
-  // Whether append(), with kError, found a key twice within a block. Then there is no need to read
+  // True if append(), with kError, found a key twice within a block. Then there is no need to read
   // on. Duplicates that lie farther apart are not found here.
   bool has_duplicate() const { return has_duplicate_; }
 

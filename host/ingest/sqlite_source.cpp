@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kOneStatement = "; expected one SELECT statement";
 
-// SQLite's own words for these are only "unable to open database file". Nothing is opened here: to
+// SQLite's own message for these is only "unable to open database file". Nothing is opened here: to
 // close a descriptor of the file would drop the locks that SQLite holds on it in this process.
 void check_file(const std::string& path) {
   struct stat status = {};
@@ -35,7 +35,8 @@ void check_file(const std::string& path) {
   if (!S_ISREG(status.st_mode)) fail_input(path, "not a file; expected an SQLite database");
 }
 
-// What a query, and the views and columns of a file that may come from elsewhere, may do.
+// Permits what a query needs, and denies the rest: views and columns of the file may come from
+// elsewhere.
 int authorize(void*, int action, const char* name, const char* function, const char*, const char*) {
   const auto is_one_of = [](const char* text, std::initializer_list<const char*> names) {
     return std::ranges::any_of(
@@ -45,7 +46,8 @@ int authorize(void*, int action, const char* name, const char* function, const c
     case SQLITE_SELECT:
     case SQLITE_READ:
     case SQLITE_RECURSIVE:
-    // Full-text and R-tree tables prepare what they would write; the file is open for reading.
+    // Full-text and R-tree tables prepare statements that would write; the file is open for
+    // reading.
     case SQLITE_INSERT:
     case SQLITE_UPDATE:
     case SQLITE_DELETE:
@@ -67,7 +69,7 @@ std::string column_text(sqlite3_stmt* statement, int column) {
          quoted(sqlite3_column_name(statement, column)) + ")";
 }
 
-// As it is within a URI.
+// The path as it is written within a URI.
 std::string escaped(std::string_view path) {
   std::string escaped;
   for (const char c : path) {
@@ -102,11 +104,11 @@ SqliteSource::SqliteSource(const std::string& path, const SourceOptions& options
 SqliteSource::~SqliteSource() = default;
 
 void SqliteSource::open_database() {
-  // Other names mean more to SQLite: ":memory:", "file:words.db?mode=rwc".
+  // SQLite gives other names a meaning: ":memory:", "file:words.db?mode=rwc".
   const std::string path = name_.starts_with('/') ? name_ : "./" + name_;
   open(path, SQLITE_OPEN_READONLY);
   if (is_whole_without_log()) {
-    // Otherwise SQLite makes files next to it, and leaves them, or fails where it may not.
+    // SQLite would otherwise make files next to it, and leave them, or fail where it may not.
     std::error_code error;
     written_ = std::filesystem::last_write_time(name_, error);
     open("file:" + escaped(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
@@ -134,7 +136,7 @@ void SqliteSource::open(const std::string& name, int flags) {
   fail_input(name_, printable(sqlite3_errstr(status)) + "; expected an SQLite database");
 }
 
-// Whether the file has the mode with a write-ahead log, and no log: then no program has it open.
+// True if the file has the mode with a write-ahead log, and no log: then no program has it open.
 // SQLite reads the header, through its own descriptor.
 bool SqliteSource::is_whole_without_log() const {
   constexpr int kReadVersionAt = 19;  // https://www.sqlite.org/fileformat.html, section 1.3
@@ -252,7 +254,7 @@ std::string_view SqliteSource::read_field(int column, FieldDecoder& decoder) {
                             (type == SQLITE_NULL ? "NULL" : "REAL") +
                             "; expected TEXT, BLOB or INTEGER");
   }
-  // The pointer first: making it may change the length.
+  // The pointer comes first: making it may change the length.
   const void* data = type == SQLITE_BLOB ? sqlite3_column_blob(statement, column)
                                          : sqlite3_column_text(statement, column);
   const auto size = static_cast<size_t>(sqlite3_column_bytes(statement, column));

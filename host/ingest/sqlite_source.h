@@ -18,10 +18,10 @@ namespace blindfuse {
 
 // The file is opened read-only, and left as it is; only where it has a write-ahead log, SQLite may
 // put a file for shared memory next to it. The query and the file's views and generated columns may
-// read and no more. The query is one statement that only reads and returns two columns,
-// key and value. For an index database it returns one column, the value, and should have an ORDER
-// BY. TEXT is decoded as the options say, BLOB is taken as its bytes, INTEGER as its decimal text.
-// NULL and REAL are errors.
+// read and no more. The query is one statement that only reads and returns two columns, key and
+// value. For an index database it returns one column, the value, and should have an ORDER BY. TEXT
+// is decoded as the options say, BLOB is taken as its bytes, INTEGER as its decimal text. NULL and
+// REAL are errors.
 class SqliteSource : public KeyValueSource {
  public:
   // The limit of one text or blob that SQLite reads.
@@ -57,7 +57,7 @@ class SqliteSource : public KeyValueSource {
   // there are only blanks and comments.
   Statement prepare(const char*& sql);
   void check_statement() const;
-  // Throws for a status that is the file's fault, and not that of the query.
+  // Throws for a status that is the fault of the file, and not of the query.
   void check_status(int status) const;
   bool step();
   std::string_view read_field(int column, FieldDecoder& decoder);
@@ -69,7 +69,7 @@ class SqliteSource : public KeyValueSource {
   FieldDecoder value_;
   std::unique_ptr<sqlite3, DatabaseCloser> database_;
   Statement statement_;  // after database_, so that it goes first
-  // When the file was last written, where nothing else tells that it was written again.
+  // The time when the file was last written, where nothing else tells that it was written again.
   std::optional<std::filesystem::file_time_type> written_;
   bool at_end_ = false;
   uint64_t rows_read_ = 0;

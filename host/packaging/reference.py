@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-# Of each page: its program and commands.
+# The program and commands of each page.
 PAGES = {
     "blindfuse.1": ("blindfuse", [""]),
     "blindfuse-plan.1": ("blindfuse", ["plan"]),
@@ -25,7 +25,7 @@ PAGES = {
 }
 CONFIG_PAGE = "blindfuse.conf.5"
 REFERENCE = "REFERENCE.md"
-# What a configuration file has no name for.
+# Options that a configuration file cannot set.
 NOT_SETTINGS = ("help", "help-all", "config")
 COMMON = ("help", "help-all", "version")
 
@@ -160,7 +160,7 @@ def command_list(programs, program, commands):
     pages = {command: options_of(help_of(programs, program, command)) for command in commands}
     if len(pages) == 1:
         return roff_list(pages[commands[0]])
-    # Of several commands: what all have, then what each has alone.
+    # A page of several commands lists the options of all, then those of each alone.
     shared = [option for option in pages[commands[0]]
               if all(any(other.name == option.name for other in options) for options in pages.values())]
     names = {option.name for option in shared}

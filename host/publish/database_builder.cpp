@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The epoch that a build starts from.
+// The epoch from which a build starts.
 struct PreviousEpoch {
   Manifest manifest;
   EpochId epoch;
@@ -33,7 +33,7 @@ struct PreviousEpoch {
 
 class Stopwatch {
  public:
-  // Seconds since the last call, or since the start.
+  // Returns the seconds since the last call, or since the start.
   double lap() {
     const auto now = std::chrono::steady_clock::now();
     return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
@@ -43,13 +43,13 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// Whether a text that is not a manifest was one before it was damaged.
+// True if a text that is not a manifest was one before it was damaged.
 bool was_manifest(std::string_view text) {
-  // How serialize_manifest() begins, or a member that no other program writes.
+  // serialize_manifest() begins like this, or has a member that no other program writes.
   return text.starts_with("{\n  \"arity\": ") || text.find("\"blindfuse/") != text.npos;
 }
 
-// A signature is not lost by accident, as by a build of somebody who knows of no key.
+// A build must not drop a signature by accident, as when its operator knows of no key.
 void check_signing(const LockedDirectory& locked, const BuildOptions& options,
                    const std::string& signer) {
   if (options.signing_key != nullptr || options.drop_signature) return;
@@ -79,7 +79,8 @@ std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, const BuildO
       throw InputError(directory.manifest_file().string() + " is not that of a database: " +
                        error.what() + "; move it away, and choose a new or an empty directory");
     }
-    // With --fresh nothing of the old epoch is used but its id, so that it need not be whole.
+    // A build with --fresh uses nothing of the old epoch except its id, so that it need not be
+    // whole.
     if (!options.fresh) {
       throw InputError(directory.root().string() +
                        " holds a database that this program cannot read: " + error.what() +
@@ -96,7 +97,7 @@ std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, const BuildO
   return previous;
 }
 
-// One build, stage by stage.
+// Runs one build, stage by stage.
 class Build {
  public:
   Build(LockedDirectory& locked, const BuildOptions& options, const EngineMaker& engines)
@@ -168,7 +169,7 @@ class Build {
     request.short_key = kind_of(planned.layout).short_key;
     const uint64_t fullest = fullest_shard(*input_.spool, planned.layout, threads_);
     report_.fullest_shard = fullest;
-    // The planner estimated the fullest shard; now it is known.
+    // The planner estimated the fullest shard, which is known by now.
     const auto plan = plan_shards(request, planned.layout.shard_count, fullest);
     if (!plan) {
       throw InputError("the fullest of " + std::to_string(planned.layout.shard_count) +
@@ -183,7 +184,7 @@ class Build {
     if (report_.layout_reason.empty()) report_.layout_reason = "chosen for this input";
   }
 
-  // Takes the previous layout if its shards are still large enough; else says why not.
+  // Takes the previous layout if its shards are still large enough; otherwise returns the reason.
   std::optional<std::string> keep_previous_layout() {
     Layout layout = previous_->manifest.layout;
     layout.key_count = report_.survey.key_count;
@@ -196,7 +197,7 @@ class Build {
     return std::nullopt;
   }
 
-  // The entries in the order of the shards, where it is not that of the keys' hashes.
+  // Puts the entries in the order of the shards, where it is not that of the keys' hashes.
   void order_by_shard() {
     const Layout& layout = manifest_.layout;
     std::unique_ptr<Spool>& spool = input_.spool;
@@ -218,7 +219,7 @@ class Build {
     if (manifest_.layout.mode() == Mode::kPacked) writer.make_folder(kPacksFolder);
   }
 
-  // The stage that the mode needs in addition to filters and matrices.
+  // Runs the stage that the mode needs in addition to filters and matrices.
   EpochTable finish_table(ShardStageResult shards, const EpochTable& reusable) {
     if (manifest_.layout.mode() == Mode::kHint) {
       build_hints(directory_, locked_.writer(), manifest_.layout, manifest_.seed, shards.rebuilt,

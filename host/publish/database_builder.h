@@ -49,7 +49,8 @@ struct BuildOptions {
   const SigningKey* signing_key = nullptr;
   bool drop_signature = false;
   std::function<uint64_t()> clock = unix_seconds;  // of signatures
-  // A new salt, a new seed, a new layout, every shard, of whatever kind and number of keys.
+  // Takes a new salt, a new seed and a new layout, and builds every shard, of whatever kind and
+  // number of keys.
   bool fresh = false;
   bool allow_shrink = false;   // to less than half of the keys
   bool allow_padding = false;  // where the longest value makes a database far larger than its input

@@ -54,7 +54,7 @@ void NewFile::commit(const Sha256Digest& content) {
   writer_.flush();
   const std::string name = folder_->file_name(content);
   const std::string entry_name = folder_->entry_name(content);
-  // Another thread may have written the same content meanwhile; then the second round finds it.
+  // If another thread has written the same content meanwhile, the second round finds it.
   for (int round = 0; round < 2; ++round) {
     const auto there = open_->status(name);
     if (there && is_intact(*open_, name, bytes_, content)) return;

@@ -23,7 +23,8 @@ std::unique_ptr<Spool> temporary_spool(DuplicatePolicy policy) {
                      error.message() + ")");
   }
   fs::path name;
-  // All users may have files there, and another one could open it before it loses its name.
+  // All users may have files in this folder, and another one could open it before it loses its
+  // name.
   FileDescriptor file = create_temporary_file(folder, name, 0600);
   unlink(name.c_str());
   return std::make_unique<Spool>(std::move(file), folder, policy);
@@ -37,7 +38,7 @@ std::optional<Manifest> manifest_of(const fs::path& root) {
   } catch (const NewerFormatError&) {
     throw;
   } catch (const InputError& fault) {
-    throw InputError(std::string(fault.what()) + "; --fresh plans without what is there");
+    throw InputError(std::string(fault.what()) + "; --fresh plans without the existing database");
   }
 }
 

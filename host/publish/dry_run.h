@@ -18,7 +18,8 @@ struct DryRun {
   uint64_t truncated_values = 0;
   // The layout of the directory's epoch, if a build would keep it.
   std::optional<Layout> kept;
-  // Why a build would choose another one, in words. Empty if there is no epoch, or it is kept.
+  // The reason why a build would choose another one, in words. Empty if there is no epoch, or it is
+  // kept.
   std::string why_not_kept;
   PlanRequest request;  // for plan_modes(), whether or not the layout is kept
 };

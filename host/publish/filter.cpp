@@ -8,8 +8,8 @@
 namespace blindfuse {
 namespace {
 
-// What is left of the graph at one row: how many keys meet there, and the xor of their numbers,
-// which is the key itself once only one is left.
+// The rest of the graph at one row: how many keys meet there, and the xor of their numbers, which
+// is the key itself once only one is left.
 struct RowState {
   uint32_t key_count = 0;
   uint32_t keys_xor = 0;
@@ -20,7 +20,7 @@ class Peeling {
   Peeling(const FuseShape& shape, std::span<const uint64_t> slot_hashes)
       : shape_(shape), slot_hashes_(slot_hashes), rows_(shape.row_count) {}
 
-  // Takes away, again and again, a key that is alone at one of its rows; true when no key is left.
+  // Repeatedly takes away a key that is alone at one of its rows; true when no key is left.
   bool peel(uint64_t seed) {
     std::ranges::fill(rows_, RowState{});
     steps_.clear();

@@ -17,8 +17,8 @@
 namespace blindfuse {
 namespace {
 
-// Making A costs the same for one column as for thousands; the columns at hand are bounded by their
-// hint (n words each) and by their own bytes.
+// Making A costs the same for one column as for thousands. The memory of their hint (n words each)
+// and of their own bytes limits the columns.
 constexpr uint64_t kColumnsMax = 8192;
 constexpr uint64_t kMatrixBytesMax = uint64_t{1} << 30;
 constexpr uint64_t kOpenFilesMax = 256;
@@ -97,8 +97,8 @@ class HintStage {
                           " rows; nothing is published");
   }
 
-  // Columns first .. first + count - 1 of a shard into the engine, and into the one that checks it
-  // if there is one, some at a time.
+  // Reads columns first .. first + count - 1 of a shard into the engine, and into the one that
+  // checks it if there is one, some at a time.
   void read_columns(uint32_t shard, uint64_t first, Engine& engine, Engine* checker, uint64_t to,
                     uint64_t count) {
     constexpr uint64_t kBytesAtOnce = 16 << 20;

@@ -10,8 +10,8 @@
 
 namespace blindfuse {
 
-// How many columns of row_count bytes are in memory at once. It is a multiple of 8: the hint of 8
-// columns packs into whole bytes, so that the hint of a shard can be written in parts.
+// The number of columns of row_count bytes that are in memory at once. It is a multiple of 8: the
+// hint of 8 columns packs into whole bytes, so that the hint of a shard can be written in parts.
 uint64_t columns_at_once(uint64_t row_count);
 
 // Writes hints/<sha256>.hint, unsynced, for each of `shards`, whose matrices are written, and notes

@@ -51,7 +51,7 @@ struct Input {
 Input read_input(const std::vector<std::unique_ptr<KeyValueSource>>& sources, const Salt& salt,
                  const InputOptions& options, std::unique_ptr<Spool> spool);
 
-// The same entries of an index database, after its shards are known: hash = {lowest shard_hash of
+// Returns the entries of an index database after its shards are known: hash = {lowest shard_hash of
 // the shard, row, 0}. They go into `result`, which is empty, in any order. Its policy is kNone.
 std::unique_ptr<Spool> spool_by_shard(const Spool& spool, uint32_t shard_count,
                                       std::unique_ptr<Spool> result, WorkerThreads& threads);

@@ -42,8 +42,8 @@ uint64_t served_bytes(const Layout& layout) {
   return layout.matrix_bytes() + layout.packing_table_bytes();
 }
 
-// A layout that has come to be far too large for its keys, or was never chosen by a build: anybody
-// can write a manifest that asks for any amount of memory.
+// The reason not to keep a layout that has come to be far too large for its keys, or was never
+// chosen by a build: anybody can write a manifest that asks for any amount of memory.
 std::optional<std::string> takes_too_much(const Layout& old, const BuildOptions& options,
                                           const Survey& survey) {
   constexpr uint64_t kTimes = 10;

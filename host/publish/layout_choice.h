@@ -29,7 +29,8 @@ void check_padding(const Layout& layout, const BuildOptions& options, const Surv
 std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& options,
                                         const Survey& survey);
 
-// The same for the loads of its shards. fullest_shard: the keys of the fullest one.
+// The reason for which the loads of its shards do not fit `old`. fullest_shard: the keys of the
+// fullest one.
 std::optional<std::string> why_shards_do_not_fit(const Layout& old, uint64_t fullest_shard);
 
 // The request for plan_modes(). Mode and parameter set are open in it if the options leave them

@@ -44,7 +44,7 @@ std::string refusal(const fs::path& root, const std::vector<std::string>& unknow
          "database is being copied there, wait for its manifest)";
 }
 
-// A build replaces files by their names; what is not a file is not a build's.
+// A build replaces files by their names. Anything else than a file does not come from a build.
 void expect_file(const OpenFolder& root, const char* name) {
   const auto status = root.status(name);
   if (!status || status->kind == EntryKind::kFile) return;
@@ -105,8 +105,8 @@ LockedDirectory::~LockedDirectory() {
 }
 
 FileDescriptor LockedDirectory::take_lock() const {
-  // A folder of another program gets no file of ours; but what another build is making now is known
-  // only once it is done.
+  // A folder of another program gets no file of ours. The names that another build is making now
+  // are known only once it is done.
   if (!had_lock_file_) check(BuildJournal(root_));
   auto lock = try_lock(directory_.lock_file());
   if (!lock) {
@@ -179,7 +179,7 @@ void LockedDirectory::start_from(const Manifest& manifest, const EpochTable& tab
   published_ = epoch_entries(manifest, table);
 }
 
-// What the epoch on disk refers to, if that is the one we know or there is none. An epoch that we
+// The files of the epoch on disk, if that is the one we know or there is none. An epoch that we
 // could not read is not ours to delete, nor is one whose publishing failed after its manifest had
 // its place.
 std::optional<std::set<std::string>> LockedDirectory::current_entries() const {
@@ -196,7 +196,8 @@ std::optional<std::set<std::string>> LockedDirectory::current_entries() const {
   }
 }
 
-// Whether nothing is left of what the journal names and the current epoch does not need.
+// Deletes the files that the journal names and the current epoch does not need. Returns true if
+// none is left.
 bool LockedDirectory::clear() {
   const auto kept = current_entries();
   if (!kept && !is_first_manifest()) return false;
@@ -219,7 +220,7 @@ bool LockedDirectory::clear() {
   return is_clear;
 }
 
-// Whether the manifest is the file that it was when we came.
+// True if the manifest is still the file that it was at the start.
 bool LockedDirectory::is_first_manifest() const try {
   const auto status = root_.status(DatabaseDirectory::kManifestFile);
   return status && first_manifest_ && status->identity == first_manifest_->identity;
@@ -255,8 +256,8 @@ void LockedDirectory::publish(const Manifest& manifest, const EpochTable& table,
   published_ = kept;
   if (epoch == current_ && signature == current_signature_) return;
   if (current_ && epoch != current_) {
-    // Written first: a crash in between leaves the current epoch in the list, where readers ignore
-    // it.
+    // The list is written first: a crash in between leaves the current epoch in it, where readers
+    // ignore it.
     writer_.replace(DatabaseDirectory::kRetiredFile,
                     retired_text(directory_.read_retired(*current_), *current_));
   }
@@ -265,7 +266,7 @@ void LockedDirectory::publish(const Manifest& manifest, const EpochTable& table,
   current_signature_ = signature;
 }
 
-// From now on the journal alone tells that they are a build's.
+// The journal alone tells from now on that they are a build's.
 void LockedDirectory::note_replaced_files(const std::set<std::string>& kept) {
   for (const DatabaseFolder& kind : kDatabaseFolders) {
     const auto folder = root_.find_folder(kind.name);
@@ -279,9 +280,9 @@ void LockedDirectory::note_replaced_files(const std::set<std::string>& kept) {
   }
 }
 
-// Removes what held the files that are cleared.
+// Removes the folders of the files that are cleared.
 void LockedDirectory::undo() {
-  // Only what is empty goes: another program may have begun to use it.
+  // Empty folders alone go: another program may have begun to use one.
   for (const std::string& folder : journal_.folders()) root_.remove_empty_folder(folder);
   journal_.remove();
   undo_lock();

@@ -23,8 +23,8 @@ namespace {
 
 using ring::kDimension;
 
-// For progress: a pack's table takes a processor as long as this many columns' hint polynomials,
-// each of which is two transforms a block of rows, and two more.
+// The weight of a table in the progress: a pack's table takes a processor as long as this many
+// columns' hint polynomials, each of which is two transforms a block of rows, and two more.
 uint64_t columns_worth_a_table(const Layout& layout) {
   return std::max<uint64_t>(1, 6'000 / (layout.row_count / kDimension + 1));
 }
@@ -42,7 +42,7 @@ class PackStage {
         polynomials_(seed),
         source_{directory, layout, shards, polynomials_} {}
 
-  // What of `previous` still holds; nothing for the packs that do not.
+  // The packs of `previous` that still hold; nothing for those that do not.
   std::vector<std::optional<PackEntry>> kept(const EpochTable& previous) {
     std::vector<std::optional<PackEntry>> kept(layout_.pack_count());
     if (previous.packs.empty()) return kept;
@@ -251,7 +251,7 @@ void PackBatches::make(std::span<const uint32_t> packs, const OnColumns& on_colu
   });
 }
 
-// Makes a pack that a device has made again on the processor.
+// Makes a pack of a device again on the processor, and compares.
 void PackBatches::require_right(uint32_t pack, PackingTable table,
                                 std::span<const uint32_t, kDimension> mask) const {
   const uint64_t rows = source_.layout.row_count;
@@ -274,11 +274,10 @@ void PackBatches::require_right(uint32_t pack, PackingTable table,
   throw DeviceLostError("the GPU's kernels that make packing tables are wrong: pack " +
                         std::to_string(pack) + " of " + std::to_string(rows) + " rows and " +
                         std::to_string(count) +
-                        " columns is not what the processor makes of the same columns; nothing is "
-                        "published");
+                        " columns differs from the processor's; nothing is published");
 }
 
-// Sealed, with all columns of the packs.
+// Returns a sealed maker with all columns of the packs.
 std::unique_ptr<PackMaker> PackBatches::maker_of(std::span<const uint32_t> packs,
                                                  const Buckets& buckets,
                                                  const OnColumns& on_columns) {

@@ -34,9 +34,8 @@ PackStageResult build_packs(const DatabaseDirectory& directory, DatabaseWriter& 
                             const EpochTable& previous, const EngineMaker& engines,
                             WorkerThreads& threads);
 
-// Makes packing tables and masks of a database's packs from the shards' files, some packs at a
-// time.
-// The data that packs are made of. The matrices of `shards` are written.
+// The data from which PackBatches makes packing tables and masks. The matrices of `shards` are
+// written.
 struct PackSource {
   const DatabaseDirectory& directory;
   const Layout& layout;
@@ -44,7 +43,7 @@ struct PackSource {
   const ring::PublicPolynomials& polynomials;
 
   static constexpr uint64_t first_column(uint32_t pack) { return uint64_t{pack} * kPackColumns; }
-  // 1024 except in the last pack.
+  // The last pack may have fewer than 1024.
   uint64_t column_count(uint32_t pack) const {
     return std::min<uint64_t>(kPackColumns, layout.column_count() - first_column(pack));
   }
@@ -56,8 +55,9 @@ struct PackSource {
 
 class PackBatches {
  public:
-  // All arguments outlive it. Takes the memory of this maker's pack makers, and 4 bytes a row for
-  // each bucket of the packs that are made at a time.
+  // Makes packs from the shards' files, some at a time. All arguments outlive it. Takes the memory
+  // of this maker's pack makers, and 4 bytes a row for each bucket of the packs that are made at a
+  // time.
   PackBatches(const PackSource& source, const EngineMaker& engines, WorkerThreads& threads);
 
   // Called with the number of further columns that are done; any thread.

@@ -10,7 +10,7 @@
 namespace blindfuse {
 namespace {
 
-// What check_layout() would refuse, before any layout is made for the wrong set.
+// Refuses what check_layout() would refuse, before any layout is made for the wrong set.
 void check_batch_request(const PlanRequest& request) {
   if (!request.batch) return;
   const Mode mode =
@@ -34,7 +34,7 @@ void leave_out_large_tables(std::vector<Plan>& plans) {
   });
 }
 
-// Those of the packed mode that need not be asked for.
+// The plans of the packed mode that an operator need not ask for.
 std::vector<Plan> unasked_packed_plans(const PlanRequest& request) {
   std::vector<Plan> plans;
   try {
@@ -75,7 +75,7 @@ std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request) {
                        std::string(mode_name(*request.mode)));
     }
     std::vector<Plan> plans = plan_layouts(request);
-    // Several keys a request have been asked for, and take large tables.
+    // An operator who asks for several keys a request accepts large tables.
     if (request.is_unasked && !request.batch) leave_out_large_tables(plans);
     if (plans.empty()) {
       throw InputError(

@@ -47,8 +47,8 @@ std::vector<Plan> plans_of_kind(const PlanRequest& request, const LayoutKind& ki
 // fewest possible: every pack takes 25 MB of memory that is read for each batch.
 inline constexpr double kBytesForFewerPacks = 1.15;
 
-// With requests for several keys, packing tables may take this many times the bytes of the matrix
-// unless the operator asks for fewer bytes.
+// Where requests are for several keys, packing tables may take this many times the bytes of the
+// matrix unless the operator asks for fewer bytes.
 inline constexpr uint64_t kBatchTablesPerMatrix = 2;
 
 // The cheapest of plans of one mode: the one with the fewest total bytes, and among equals the

@@ -24,7 +24,7 @@ double traces_seconds(uint32_t key_order, const CoreRates& rates) {
   return key_order * std::log2(key_order) * rates.second_short_trace_seconds;
 }
 
-// The same alone and in batches: no two queries share any of it.
+// The time is the same alone and in batches: no two queries share any of it.
 double second_level_seconds(const Layout& layout, const CoreRates& rates) {
   if (!layout.second) return 0;
   constexpr auto kBlockRows = static_cast<uint32_t>(ring::kDimension);
@@ -38,7 +38,7 @@ double second_level_seconds(const Layout& layout, const CoreRates& rates) {
 // An alternative takes at most this many times the bytes of the best plan, unless secrecy or
 // single keys are its reason.
 constexpr double kMoreBytesMax = 2.0;
-// Of an alternative, packing tables take at most this many times the bytes of the matrix, or
+// The packing tables of an alternative take at most this many times the bytes of the matrix, or
 // kPackingBytesUnasked.
 constexpr uint64_t kTablesPerMatrix = 2;
 // A layout that comes this near to the least of a goal will do for it.
@@ -79,10 +79,11 @@ std::string times_more(double more, double fewer, const std::string& what) {
   return text + what;
 }
 
-// What an operator may want less of than the best plan takes.
+// An amount of which an operator may want less than the best plan takes.
 struct Goal {
   double (*amount)(const Plan& plan, const CoreRates& rates);
-  // What is worth a mention: at most this part of the best plan's amount, and this much less.
+  // A difference is worth a mention if the amount is at most this part of the best plan's, and this
+  // much less.
   double part_max;
   double less_min;
   std::string (*reason)(double amount, double of_best);
@@ -101,7 +102,7 @@ double memory_bytes(const Plan& plan, const CoreRates& rates) {
   return static_cast<double>(layout_cost(plan, rates).server_bytes);
 }
 
-// In the order of what most operators ask first.
+// The goals are in the order in which most operators ask for them.
 constexpr std::array kGoals = {
     Goal{epoch_bytes, 0.9, 0,
          [](double amount, double of_best) {
@@ -136,7 +137,8 @@ class Alternatives {
     }
   }
 
-  // Of `plans` and those that are there already, which come first if they are nearly as good.
+  // Adds the best of `plans` for this goal. An alternative that is there already comes first if it
+  // is nearly as good.
   void add_for(const Goal& goal, const std::vector<Plan>& plans) {
     const double of_best = goal.amount(best_, rates_);
     const double most = kMoreBytesMax * static_cast<double>(best_.total_bytes);

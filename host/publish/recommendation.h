@@ -39,17 +39,17 @@ struct Alternative {
 inline constexpr size_t kAlternativesMax = 3;
 
 struct Recommendation {
-  Plan best;                              // what a build takes
+  Plan best;                              // the plan of a build
   std::vector<Alternative> alternatives;  // at most kAlternativesMax, none of the layout of `best`
   // The plans of every kind that the request leaves open, with large packing tables, too.
   std::vector<Plan> plans;
-  // With requests for several keys: the fewest keys for which one request has fewer bytes than as
-  // many look-ups of the best layout for one key. Nothing if even a full one has more.
+  // Where requests are for several keys: the fewest keys for which one request has fewer bytes than
+  // as many look-ups of the best layout for one key. Nothing if even a full one has more.
   std::optional<uint32_t> keys_that_pay;
 };
 
 // request: one for plan_modes(), whose errors are thrown. levels_fixed: the operator has fixed the
-// levels of packed responses, so that no alternative has others.
+// levels of packed responses, so that alternatives have the same.
 Recommendation recommend(const PlanRequest& request, bool levels_fixed, const CoreRates& rates);
 
 // The fewest keys for which one request of `layout`, for several keys, has fewer bytes than as many

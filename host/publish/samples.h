@@ -17,11 +17,11 @@ struct Sample {
   bool operator==(const Sample&) const = default;
 };
 
-// Up to kSampleCount keys. They are the same for the same map in any order. `input` as read_input
-// returned it.
+// Takes up to kSampleCount keys. They are the same for the same map in any order. `input` as
+// read_input returned it.
 std::vector<Sample> take_samples(const Input& input, DatabaseKind kind, const Salt& salt);
 
-// JSON; parse throws InputError.
+// Writes JSON. The parser throws InputError.
 std::string serialize_samples(const std::vector<Sample>& samples);
 std::vector<Sample> parse_samples(std::string_view text);
 

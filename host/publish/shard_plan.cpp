@@ -21,7 +21,7 @@ uint64_t records_of(const PlanRequest& request) {
   return request.key_count * (request.batch ? kBucketChoices : 1);
 }
 
-// 2^k and 3 * 2^k, or, with finer steps, eight between two powers. In order.
+// Numbers of shards: 2^k and 3 * 2^k, or, with finer steps, eight between two powers. In order.
 std::vector<uint32_t> shard_grid(uint32_t steps, uint32_t most) {
   std::vector<uint32_t> counts = {1};
   for (uint32_t power = 2; power <= most; power *= 2) {
@@ -106,12 +106,12 @@ uint64_t total_bytes(const Layout& layout, uint64_t lookups) {
   return sync_bytes(layout) + request_count(layout, lookups) * request_bytes(layout);
 }
 
-// With a second level, words must be exact, so that they have few bits: each one more halves the
-// room for the second level's noise, and more than 13 make that of the first one no more than 2 %
-// larger (docs/PARAMETERS.md, section 7).
+// The first level's words must be exact where there is a second one, so that they have few bits:
+// each one more halves the room for the second level's noise, and more than 13 make that of the
+// first one no more than 2 % larger (docs/PARAMETERS.md, section 7).
 constexpr uint32_t kWordBitsMax = 13;
 
-// The same as plan_shards() with a second level.
+// Does the work of plan_shards() for layouts with a second level.
 std::optional<Plan> plan_two_levels(const PlanRequest& request, Layout layout) {
   std::optional<Plan> best;
   const BitRange query = choices(request.query_bits, kQueryBitsMin);
@@ -216,13 +216,13 @@ std::vector<uint32_t> shard_choices(const PlanRequest& request) {
     if (request.batch) check_fixed_shards(*request.shard_count, *request.batch);
     return {*request.shard_count};
   }
-  // With a second level, where more shards cost hardly any bytes but memory, and with several keys,
-  // where memory decides, there are a few per cent between neighbours.
+  // There are a few per cent between neighbours with a second level, where more shards cost hardly
+  // any bytes but memory, and with several keys, where memory decides.
   const uint32_t steps = request.levels == 2 || request.batch ? 8 : 2;
   const uint32_t buckets = request.batch ? request.batch->bucket_count : 1;
   std::vector<uint32_t> choices = shard_grid(steps, kShardCountMax / buckets);
   for (uint32_t& choice : choices) choice *= buckets;
-  // As long as a shard has a few records.
+  // Each shard should have a few records.
   const uint64_t records = records_of(request);
   std::erase_if(choices, [&](uint32_t s) { return s > buckets && records / s < 16; });
   return choices;
@@ -293,9 +293,9 @@ bool is_better(const Layout& layout, const std::optional<Layout>& best) {
   return !best || bytes_of(layout) < bytes_of(*best);
 }
 
-// Of layouts with these groups, those with the fewest bytes. A plan tries tens of thousands of
-// groups: what cannot be better, or decodes with no number of the bits that are still open, is left
-// out.
+// Finds the layout with the fewest bytes among those with these groups. A plan tries tens of
+// thousands of groups: those are left out that cannot be better, or decode with no number of the
+// bits that are still open.
 void choose_bits(Layout tried, std::optional<Layout>& best) {
   SecondLevel& second = *tried.second;
   const uint32_t fewest = tried.response_bits + 1;
@@ -326,7 +326,7 @@ std::optional<SecondLevel> plan_second_level(const Layout& layout, bool has_shor
   uint32_t rows_before = 0;
   for (uint32_t g = 1; g <= groups; ++g) {
     tried.second = SecondLevel{.group_shards = g};
-    // With as many rows as one shard fewer makes, columns and the key only become more.
+    // One shard fewer makes as many rows, so columns and the key only become more.
     if (tried.second_row_count() == rows_before) continue;
     rows_before = tried.second_row_count();
     if (has_short_key) {

@@ -1,4 +1,4 @@
-// The layout for a given number of shards: its rows, its bits, and its levels. And the numbers of
+// The layout for a given number of shards (its rows, its bits and its levels), and the numbers of
 // shards to choose from.
 #pragma once
 
@@ -48,7 +48,7 @@ uint64_t request_bytes(const Layout& layout);
 // are the keys, or three for each key where requests are for several keys (Layout::record_count).
 uint64_t expected_fullest_shard(uint64_t record_count, uint32_t shard_count);
 
-// The same for the records of a request, in even shards for an index database.
+// Estimates for the records of a request, in even shards for an index database.
 uint64_t expected_fullest_shard(const PlanRequest& request, uint32_t shard_count);
 
 // The sensible numbers of shards, or the fixed one; fewest first. Throws InputError if the fixed
@@ -68,8 +68,7 @@ std::optional<Plan> plan_shards(const PlanRequest& request, uint32_t shard_count
 [[noreturn]] void refuse_shards(const PlanRequest& request, uint32_t shard_count,
                                 uint64_t fullest_shard);
 
-// Plans the second level of packed responses.
-// Half of the failures that a look-up may have: the first level has as many.
+// Each of two levels may have half of a look-up's failures.
 inline constexpr double kLevelFailureLog2Max = kFailureLog2Max - 1;
 
 // The most columns of a group with a short key: its order is at most half of a pack.

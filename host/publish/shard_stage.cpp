@@ -134,8 +134,8 @@ class FilterSeeds {
   ChaChaKey key_{};
 };
 
-// What a shard's matrix is made from, whatever the order of the input: entries are sorted by slot
-// hash.
+// The digest of the input of a shard's matrix, whatever the order of the input: entries are sorted
+// by slot hash.
 Sha256Digest input_digest(std::span<const SpoolEntry> entries) {
   constexpr size_t kHeaderBytes = 28;
   constexpr size_t kBytesAtOnce = 16 * 1024;  // a call of the hash costs as much as many bytes
@@ -203,7 +203,7 @@ class ShardStage {
                    layout_.shard_matrix_bytes(), old.matrix)) {
       return false;
     }
-    // Where responses are packed a shard has no hint of its own.
+    // A shard has no hint of its own where responses are packed.
     return layout_.mode() == Mode::kPacked ||
            is_intact(directory_.hints() / DatabaseDirectory::hint_name(old.hint),
                      layout_.hint_part_bytes(), old.hint);
@@ -282,8 +282,8 @@ ShardStageResult build_shards(const DatabaseDirectory& directory, DatabaseWriter
 
 namespace {
 
-// At most one cache line a row: assigning a row touches one line for each of a key's rows, whatever
-// the record's size.
+// A row of a block has at most one cache line: assigning a row touches one line for each of a key's
+// rows, whatever the record's size.
 constexpr uint32_t kBlockColumns = 64;
 
 // R rows of `stride` bytes (16, 32 or 64), row by row, for the columns first .. first + width - 1.
@@ -337,8 +337,8 @@ void for_each_block(const Layout& layout, const ColumnSink& sink,
   }
 }
 
-// Steps come in the order of peeling, and keys and values lie anywhere: what a step will read is
-// fetched while earlier ones are done.
+// Fetches the memory that a step will read while earlier steps are done: steps come in the order of
+// peeling, and keys and values lie anywhere.
 void fetch_ahead(std::span<const FilterStep> steps, size_t i, std::span<const SpoolEntry> entries) {
   constexpr size_t kEntryAhead = 16;
   constexpr size_t kValueAhead = 8;

@@ -30,17 +30,16 @@ ShardStageResult build_shards(const DatabaseDirectory& directory, DatabaseWriter
                               const Layout& layout, const Spool& spool, const ShardTable& previous,
                               const RandomSource& random, WorkerThreads& threads);
 
-// Makes the matrix of one shard, one block of columns at a time.
-// Takes the R bytes of the next column. Columns come in order.
+// Takes the columns of one shard's matrix, R bytes each, in their order.
 using ColumnSink = std::function<void(std::span<const uint8_t> column)>;
 
-// Columns 0 .. W-1 of a keyword database's shard. For every key, the rows of the key add up to its
-// record. `filter` was built from the entries' slot hashes, in the same order. Rows that no key
-// determines are zero. Holds 128 R bytes.
+// Makes the columns 0 .. W-1 of a keyword database's shard, one block at a time. For every key, the
+// rows of the key add up to its record. `filter` was built from the entries' slot hashes, in the
+// same order. Rows that no key determines are zero. Holds 128 R bytes.
 void make_keyword_matrix(const Layout& layout, const Filter& filter,
                          std::span<const SpoolEntry> entries, const ColumnSink& sink);
 
-// The same for an index database: row slot_hash of the matrix is the record of the entry.
+// Makes the matrix of an index database: row slot_hash is the record of the entry.
 void make_index_matrix(const Layout& layout, std::span<const SpoolEntry> entries,
                        const ColumnSink& sink);
 

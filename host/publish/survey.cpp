@@ -16,7 +16,7 @@
 namespace blindfuse {
 namespace {
 
-// Where an entry of the input came from.
+// The place in the input from which an entry came.
 struct Origin {
   uint64_t place;
   uint32_t source;
@@ -123,7 +123,7 @@ std::vector<uint64_t> count_shards(const Spool& spool, uint32_t shard_count,
   });
 }
 
-// The same, where each key is in a shard of each of its three buckets.
+// The number of records in each shard, where each key is in a shard of each of its three buckets.
 std::vector<uint64_t> count_bucket_shards(const Spool& spool, uint32_t shard_count,
                                           uint32_t bucket_count, WorkerThreads& threads) {
   const uint32_t bucket_shards = shard_count / bucket_count;
@@ -137,7 +137,7 @@ std::vector<uint64_t> count_bucket_shards(const Spool& spool, uint32_t shard_cou
   });
 }
 
-// As the input has it; of a long key, its start.
+// The key as the input has it; of a long key, its start.
 std::string key_text(const std::string& key, TextEncoding encoding) {
   const std::span bytes(reinterpret_cast<const uint8_t*>(key.data()), key.size());
   switch (encoding) {
@@ -155,7 +155,7 @@ std::string key_text(const std::string& key, TextEncoding encoding) {
   const Duplicate& duplicate = *tally.earliest;
   std::string more;
   if (tally.duplicates > 1) {
-    // Reading ends early when many are near each other.
+    // Reading ends early when there are many duplicates near each other.
     more = std::string(input.spool->has_duplicate() ? " (and at least " : " (and ") +
            std::to_string(tally.duplicates - 1) + " more)";
   }

@@ -37,7 +37,7 @@ class DatabaseServer {
   size_t end_downloads(const EpochDownloads& downloads) {
     return server_.end_responses_of(&downloads);
   }
-  // As http::Server::stop().
+  // Stops as http::Server::stop() does.
   void stop() {
     readiness_.set_stopping();
     server_.stop();

@@ -38,7 +38,7 @@ void DeviceEnd::end(const std::string& what) {
       (void)sending.release();  // its destructor would wait
     }
   } catch (const std::exception&) {
-    // No thread can be started.
+    // The system cannot start a thread.
   }
   ReadyFile::end_process(ready_file_);
 }

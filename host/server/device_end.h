@@ -16,9 +16,9 @@ class DeviceEnd {
 
   // The device's description, for the message.
   void set_device(std::string device);
-  // What a service does for its clients before the process ends. withhold: fails all that wait for
-  // the engine, at once. send: sends what there is to send, for two seconds at most. The caller
-  // sets empty functions before what they use is destroyed.
+  // The functions that a service runs for its clients before the process ends. withhold: fails all
+  // that wait for the engine, at once. send: sends what there is to send, for two seconds at most.
+  // The caller sets empty functions before what they use is destroyed.
   void set_service(std::function<void()> withhold, std::function<void()> send);
 
   // Ends the process with kExitFailed, within some seconds, whatever hangs. Logs one line with

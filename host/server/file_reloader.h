@@ -16,7 +16,7 @@ class FileReloader {
   // reload: reads the files again, and throws nothing. Throws ResourceError if no thread can be
   // started.
   explicit FileReloader(std::function<void()> reload);
-  // Does the same as stop(), and waits for its end.
+  // Stops, and waits for the end.
   ~FileReloader();
   FileReloader(const FileReloader&) = delete;
   FileReloader& operator=(const FileReloader&) = delete;

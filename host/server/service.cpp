@@ -27,7 +27,7 @@
 namespace blindfuse {
 namespace {
 
-// systemd wants to know since when, by its own clock.
+// systemd needs the time by its own clock.
 std::string reloading_state() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -35,7 +35,7 @@ std::string reloading_state() {
   return "RELOADING=1\nMONOTONIC_USEC=" + std::to_string(microseconds);
 }
 
-// For which a server that stops waits for files that it is reading.
+// A server that stops waits this long for files that it is reading.
 constexpr std::chrono::seconds kFilesPatience{5};
 
 // A file that cannot be read is not a reason to stop: the server keeps what it read before.
@@ -55,7 +55,7 @@ void log_address(const std::string& what, const std::string& url) {
   log_sentence(LogLevel::kInfo, what + url, {{"url", url}});
 }
 
-// For whoever sets the limits of what stands in front of the server.
+// Logs the sizes by which an operator sets the limits of a proxy.
 void log_sizes(const ServingEpoch& epoch, const ApiOptions& options) {
   const QueryBodyLimits limits = query_limits(epoch, options);
   const Layout& layout = epoch.layout();
@@ -78,7 +78,7 @@ ServerOptions with_keys(ServerOptions options, std::shared_ptr<ApiKeys> api_keys
   return options;
 }
 
-// All that serves, from a loaded database on.
+// Runs the parts of a server from a loaded database on.
 class Service {
  public:
   Service(ServiceParts parts, const ServiceOptions& options, DeviceEnd& end)
@@ -122,23 +122,24 @@ class Service {
     notify_service_manager("READY=1");
   }
 
-  // The epoch first: no file that cannot be read is in its way.
+  // The epoch comes first, so that no file that cannot be read delays it.
   void reload() {
     if (reloader_) reloader_->request();
     files_->request();
   }
 
-  // Answers what has begun. False when a thread is left that reads files and does not end.
+  // Answers requests that have begun. Returns false when a thread is left that reads files and does
+  // not end.
   bool stop() {
     server_.readiness().set_stopping();
-    // At its next step, while clients get their last answers.
+    // The reloader stops at its next step, while clients get their last answers.
     if (reloader_) reloader_->tell_to_stop();
     server_.stop();
     if (admin_) admin_->stop();
     if (!files_->stop(kFilesPatience)) return false;
     if (reloader_ && !reloader_->stop(kFilesPatience)) return false;
-    // While the device's calls are watched: a worker whose engine hangs, in a check or with queries
-    // whose clients have left, never ends.
+    // The queues stop while the device's calls are watched: a worker whose engine hangs, in a check
+    // or with queries whose clients have left, never ends.
     for (const EpochInMemory& held : epochs_.in_memory()) {
       if (held.epoch) held.epoch->scheduler().stop();
     }
@@ -160,7 +161,7 @@ class Service {
     return epoch;
   }
 
-  // All who wait for the device get status 503, whatever it has computed.
+  // Gives all clients that wait for the device status 503, whatever it has computed.
   void withhold_answers() {
     server_.readiness().set_stopping();
     for (const EpochInMemory& held : epochs_.in_memory()) {
@@ -172,7 +173,7 @@ class Service {
     notify_service_manager(reloading_state());
     blindfuse::reload(tls_.get(), "certificate and key");
     blindfuse::reload(api_keys_.get(), "API keys");
-    // As when the last one is taken back; or a file was cut off.
+    // The last key may have been taken back, or the file cut off.
     if (api_keys_ && api_keys_->count() == 0) {
       log_warning("the file of API keys has no keys: every request is refused");
     }
@@ -208,13 +209,15 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
     is_announced = true;
     service->announce(options.ready_file);
   };
-  // A caller that knows that it serves has it finish; before that there is nothing to finish.
+  // A signal that comes after the announcement lets the service finish its requests. Before that
+  // there is nothing to finish.
   signals.run_until_next(start, [&](int signal) {
     if (!is_announced) Signals::die_of(signal);
     signals.request_stop();
   });
   while (signals.wait() == Signals::Event::kReload) service->reload();
-  // All that may wait for something that hangs: a log, a file system, an engine.
+  // The function has all steps that may wait for something that hangs: a log, a file system, an
+  // engine.
   const auto stop = [&] {
     log_info("shutting down; finishing requests in progress");
     notify_service_manager("STOPPING=1");
@@ -223,13 +226,13 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
           "a file system does not answer, or a new epoch is still loaded and checked; ending in "
           "the middle of it");
       ReadyFile::remove(options.ready_file);
-      // What the stuck thread uses cannot be taken away from it, and ends with it.
+      // The stuck thread uses objects that cannot be taken away from it, so it ends with them.
       std::_Exit(EXIT_SUCCESS);
     }
     service.reset();
     log_info("stopped");
   };
-  // Told again, the process ends, whatever hangs.
+  // A second signal ends the process, whatever hangs.
   signals.run_until_next(stop, [&](int) { ReadyFile::end_process(options.ready_file); });
 }
 

@@ -31,7 +31,7 @@ struct ServiceParts {
   std::optional<http::ListeningSocket> admin_socket;  // without one, there is no admin listener
   std::shared_ptr<http::TlsCertificate> tls;          // may be none
   std::shared_ptr<ApiKeys> api_keys;                  // may be none
-  // Whether the CPU computes because an earlier process has left the file of a device's fault.
+  // True if the CPU computes because an earlier process has left the file of a device's fault.
   bool is_device_set_aside = false;
   EpochReloader::Loader loader;  // none: one epoch forever
 };

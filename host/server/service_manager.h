@@ -1,4 +1,5 @@
-// Notifies systemd (sd_notify(3)) that a service is ready, reads its files again, or stops.
+// Tells other programs the state of a service: systemd (sd_notify(3)), and by a file the program
+// that started it.
 #pragma once
 
 #include <condition_variable>
@@ -10,9 +11,9 @@
 
 namespace blindfuse {
 
-// Tells the program that started a server that the server accepts requests, and at which URL.
-// A file with the server's URL and a newline. It is there from construction to destruction, and is
-// never seen in part.
+// A file with the server's URL and a newline, by which the program that started the server learns
+// that it accepts requests. The file exists from construction to destruction, and is never seen in
+// part.
 class ReadyFile {
  public:
   // Throws InputError or ResourceError if it cannot be written.

@@ -41,11 +41,12 @@ Signals::Signals() : requests_(eventfd(0, EFD_CLOEXEC)), finished_(eventfd(0, EF
   sigset_t all = stops;
   sigaddset(&all, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &all, &before_);
-  // Held back, it arrives nevertheless; and given back, when the program ends, it ends nothing.
+  // A blocked SIGHUP arrives although it is ignored. It is unblocked when the program ends, and
+  // ends nothing then.
   std::signal(SIGHUP, SIG_IGN);
 }
 
-// What has come meanwhile was for what has ended, and would end the process now.
+// Pending signals were meant for the service that has ended, and would end the process now.
 Signals::~Signals() {
   sigset_t ours;
   sigemptyset(&ours);
@@ -97,8 +98,8 @@ void Signals::request_stop() {
   (void)!::write(requests_.get(), &once, sizeof once);
 }
 
-// A process that has neither descriptors nor threads left must be able to end: only the thread is
-// taken here, and that can be done without.
+// A process that has neither descriptors nor threads left must be able to end. Only the thread is
+// taken here, and the work can be done without it.
 void Signals::run_until_next(const std::function<void()>& work,
                              const std::function<void(int)>& on_signal) {
   std::thread watcher;

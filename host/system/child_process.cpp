@@ -20,10 +20,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kLineBytesMax = 4'096;
-// For a process that was killed.
+// A process that was killed ends within this time.
 constexpr std::chrono::seconds kKillPatience{5};
 
-// What posix_spawn() is told of the child.
+// The arguments by which posix_spawn() sets up the child.
 class SpawnPlan {
  public:
   explicit SpawnPlan(int output) {
@@ -45,7 +45,7 @@ class SpawnPlan {
   SpawnPlan(const SpawnPlan&) = delete;
   SpawnPlan& operator=(const SpawnPlan&) = delete;
 
-  // 0, or the number of the error.
+  // Returns 0, or the number of the error.
   int run(const std::string& program, std::vector<std::string> arguments, pid_t& pid) const {
     arguments.insert(arguments.begin(), program);
     std::vector<char*> argv;

@@ -1,5 +1,5 @@
-// Another process of this program, for work that may crash or hang. Its output is read line by
-// line, and every wait for it has a limit.
+// A child process that runs this program, for work that may crash or hang. Its output is read line
+// by line, and every wait for it has a limit.
 #pragma once
 
 #include <sys/types.h>
@@ -46,7 +46,7 @@ class ChildProcess {
   std::string end(std::chrono::milliseconds patience);
 
  private:
-  // Its status, as of waitpid(), after it has ended.
+  // Returns the child's status, as of waitpid(), after it has ended.
   std::optional<int> wait(std::chrono::milliseconds patience);
 
   pid_t pid_ = -1;  // -1: it has ended, or was left behind

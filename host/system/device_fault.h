@@ -12,7 +12,7 @@ namespace blindfuse {
 // ~/.local/state/blindfuse. Empty if none of these is set.
 std::filesystem::path device_fault_file();
 
-// What the file says; nothing if there is none. A file that cannot be read is there.
+// The text of the file; nothing if there is none. A file that cannot be read counts as there.
 std::optional<std::string> read_device_fault();
 
 // Writes the time and `what`, which names the device, to the file. Takes a second at most, since

@@ -45,7 +45,7 @@ std::optional<uint64_t> number_in(std::string_view text) {
   return number;
 }
 
-// Of the file's first line. Nothing where it has none, or there is no such file.
+// The number in the file's first line. Nothing where it has none, or there is no such file.
 std::optional<uint64_t> number_of(const fs::path& file) {
   std::ifstream in(file);
   std::string line;
@@ -53,7 +53,7 @@ std::optional<uint64_t> number_of(const fs::path& file) {
   return number_in(line);
 }
 
-// Of a file with a name and a number in each line.
+// The sum of these values in a file with a name and a number in each line.
 uint64_t sum_of(const fs::path& file, const std::vector<std::string>& names) {
   std::ifstream in(file);
   uint64_t sum = 0;
@@ -64,7 +64,8 @@ uint64_t sum_of(const fs::path& file, const std::vector<std::string>& names) {
   return sum;
 }
 
-// Version 1 has a number near 2^63 where there is no limit; that is above anything that is taken.
+// Version 1 has a number near 2^63 where there is no limit, which is above anything that a process
+// takes.
 std::optional<uint64_t> memory_left(const fs::path& folder, bool is_version_2) {
   std::optional<uint64_t> limit;
   for (const char* file : is_version_2 ? std::vector{"memory.max", "memory.high"}
@@ -140,7 +141,7 @@ std::optional<ControlGroups::Group> ControlGroups::group_of(const char* controll
     if (!is_version_1 && !is_version_2) continue;
     const std::string& name = is_version_2 ? *version_2 : *version_1;
     Group group{{}, root_ / fs::path(fields[4]).relative_path(), is_version_2};
-    // In a container the mount may be of the group itself.
+    // A container may mount the group itself.
     const fs::path within = fs::path(name).lexically_relative(fields[3]);
     const bool is_within = !within.empty() && *within.begin() != "..";
     group.folder = is_within ? (group.outermost / within).lexically_normal() : group.outermost;

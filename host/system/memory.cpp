@@ -12,7 +12,8 @@
 namespace blindfuse {
 namespace {
 
-// What the kernel reckons a new program could use without swapping; 0: it does not say.
+// The kernel's estimate of the memory that a new program could use without swapping; 0: it does not
+// say.
 uint64_t available_memory_bytes() {
   uint64_t kibibytes = 0;
   if (std::FILE* file = std::fopen("/proc/meminfo", "r")) {

@@ -12,8 +12,8 @@
 
 namespace blindfuse {
 
-// Zeroed words, or an error that people understand.
-// Throws ResourceError, with `what` and the bytes in the message, if there is no memory for them.
+// Zeroed words. Throws ResourceError, with `what` and the bytes in the message, if there is no
+// memory for them.
 inline std::vector<uint32_t> zeroed_words(const char* what, uint64_t count) {
   try {
     return std::vector<uint32_t>(count);

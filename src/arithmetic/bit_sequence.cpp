@@ -99,7 +99,7 @@ void read_bit_sequence(std::span<const uint8_t> bytes, uint32_t bits, uint64_t f
   invariant(bit_sequence_bytes(first + words.size(), bits) <= bytes.size(),
             "the words lie in the sequence");
   size_t done = 0;
-  // Up to the first that begins with a byte and is one of eight.
+  // The loop ends at the first word that begins with a byte and is one of eight.
   for (; done < words.size() && (first + done) % kEight != 0; ++done) {
     words[done] = read_one(bytes, bits, first + done);
   }

@@ -34,7 +34,7 @@ void write_bit_sequence(std::span<const uint32_t> words, uint32_t bits, std::spa
 void read_bit_sequence(std::span<const uint8_t> sequence, uint32_t bits, uint64_t first,
                        std::span<uint32_t> words);
 
-// Whether `sequence` has the form that write_bit_sequence gives to `count` words: the right length,
+// True if `sequence` has the form that write_bit_sequence gives to `count` words: the right length,
 // and zeros in the unused bits of its last byte.
 bool is_bit_sequence(std::span<const uint8_t> sequence, uint64_t count, uint32_t bits);
 

@@ -34,7 +34,7 @@ double fuse_size_factor(uint64_t key_count, uint32_t arity);
 // The shape for key_count keys (at least 1). Throws InputError when that takes more than 2^31 rows.
 FuseShape fuse_shape(uint64_t key_count, uint32_t arity);
 
-// Whether a filter of this shape still has room for key_count keys: round(key_count * factor) <= R.
+// True if a filter of this shape still has room for key_count keys: round(key_count * factor) <= R.
 bool fuse_fits(const FuseShape& shape, uint64_t key_count);
 
 // MurmurHash3's 64-bit finalizer, a bijection.

@@ -52,7 +52,7 @@ void check_index(const Layout& layout) {
         "row_count times shard_count must be at least key_count in an index database");
 }
 
-// What the failures of a layout depend on, for an error.
+// Names the sizes on which the failures of a layout depend, for an error.
 std::string sizes_of_noise(const Layout& layout) {
   std::string text = std::to_string(layout.row_count) + " rows, query_bits " +
                      std::to_string(layout.query_bits) + ", response_bits " +
@@ -93,7 +93,7 @@ void check_batch(const Layout& layout) {
         "requests of several keys are for keyword databases");
   check_range("keys_per_request", batch.keys_per_request, kKeysPerRequestMin, kKeysPerRequestMax);
   check_range("bucket_count", batch.bucket_count, kBucketChoices, kBucketCountMax);
-  // With fewer, requests leave keys out often; more only cost bytes, and clients memory.
+  // Fewer buckets make requests leave keys out often; more only cost bytes, and clients memory.
   check(2 * batch.bucket_count >= 3 * batch.keys_per_request &&
             batch.bucket_count <= kBucketsPerKeyMax * batch.keys_per_request,
         "bucket_count must be 1.5 to 8 times keys_per_request");

@@ -91,7 +91,7 @@ struct HintParts {
   bool operator==(const HintParts&) const = default;
 };
 
-// Where the words of a shard begin in the second level's matrix.
+// The place in the second level's matrix where the words of a shard begin.
 struct SecondPlace {
   uint32_t row = 0;     // the shard's group
   uint32_t column = 0;  // of its first word
@@ -112,8 +112,9 @@ struct Layout {
   uint32_t response_bits = 32;
   uint32_t hint_bits = 32;
   std::optional<SecondLevel> second;  // with packed responses only
-  // With packed responses of one level, and keys that are byte strings. The shards of bucket i are
-  // i S / B .. (i + 1) S / B - 1, and every key has a record in a shard of each of its buckets.
+  // Present only with packed responses of one level, and keys that are byte strings. The shards of
+  // bucket i are i S / B .. (i + 1) S / B - 1, and every key has a record in a shard of each of its
+  // buckets.
   std::optional<BatchCode> batch;
 
   uint32_t record_bytes() const { return record.record_bytes(); }                       // W
@@ -146,7 +147,7 @@ struct Layout {
   // Bytes of a response: the words of all columns, or the second level's masks and words.
   uint64_t response_bytes() const;
 
-  // Of the second level, which is there: its matrix of words, and the packs of a row.
+  // Sizes of the second level: its matrix of words, and the packs of a row. Require `second`.
   uint32_t second_row_count() const;     // ceil(S / g)
   uint32_t second_column_count() const;  // g W
   uint32_t second_pack_count() const;
@@ -167,10 +168,10 @@ struct Layout {
 
   FuseShape fuse() const { return {arity, segment_length, row_count}; }
   NoiseBudget noise() const;  // of the first level
-  // Of the probability that a look-up decodes wrongly, with all levels.
+  // log2 of the probability that a look-up decodes wrongly, over all levels.
   double log2_failure() const;
 
-  // Whether the errors of a query, with their rounding, have enough values for the query's number
+  // True if the errors of a query, with their rounding, have enough values for the query's number
   // of samples (kUnroundedRowsMax), which are those of all buckets.
   bool has_enough_error() const;
 
@@ -181,8 +182,8 @@ struct Layout {
 // contradict each other, or the failure bound is above 2^-40.
 void check_layout(const Layout& layout);
 
-// Where key i of an index database lies. The time does not depend on i. The row of an i of 2^32 and
-// more, which no database has, is only its lower 32 bits.
+// The place of key i of an index database. The time does not depend on i. The row of an i of 2^32
+// and more, which no database has, is only its lower 32 bits.
 struct IndexPlace {
   uint32_t shard;
   uint32_t row;

@@ -10,7 +10,7 @@ namespace blindfuse {
 // A word's scale: a plaintext byte sits in the top 8 of its 32 bits (q / p = 2^24).
 inline constexpr uint32_t kPlaintextShift = 24;
 
-// The means by which a response is freed of the secret's share.
+// The way in which the secret's share is removed from a response.
 enum class Mode {
   kHint,    // the hint, which clients hold
   kPacked,  // the server, by packing responses under the secret itself: clients hold masks
@@ -22,11 +22,11 @@ std::string_view mode_name(Mode mode);
 struct LweParams {
   std::string_view name;        // identity in the manifest
   uint32_t dimension;           // n; of the ring, where mode is kPacked
-  Mode mode;                    // that it is for
+  Mode mode;                    // the mode that it is for
   uint32_t error_max;           // errors of queries are uniform on -error_max..error_max: 1 or 4
-  std::string_view assumption;  // what secrecy rests on
+  std::string_view assumption;  // secrecy rests on it
   uint32_t security_bits;       // by the lattice estimator (docs/security/estimate.json)
-  std::string_view source;      // that proposes n
+  std::string_view source;      // the paper that proposes n
 };
 
 // All sets, the default of the mode kHint first.

@@ -10,7 +10,7 @@
 namespace blindfuse {
 namespace {
 
-// Of a number that is uniform on -max..max.
+// The variance of a number that is uniform on -max..max.
 constexpr double uniform_variance(uint32_t max) { return max * (max + 1.0) / 3.0; }
 
 constexpr double kTernaryVariance = uniform_variance(1);
@@ -21,7 +21,8 @@ constexpr double kDecodingBound = 8'388'608.0;  // 2^23: half the distance of tw
 // mean. A tenth more is six times that.
 constexpr double kWorstColumn = 1.1;
 
-// Of the probability that one of `count` sub-Gaussian numbers of this variance leaves the room.
+// log2 of the probability that one of `count` sub-Gaussian numbers of this variance leaves the
+// room.
 double log2_tail(double room, double variance, uint32_t count) {
   if (room <= 0) return 0;
   const double tail = 1.0 - room * room / (2.0 * variance) / std::log(2.0);

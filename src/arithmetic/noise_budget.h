@@ -36,7 +36,7 @@ double rounding_variance(uint32_t bits);
 // switches, and what the digits leave out times the secret; a tenth more than that, for the worst
 // column.
 double packing_variance();
-// The same with that many switches, as the second level has where its key is short.
+// The variance after that many switches, as the second level has where its key is short.
 double packing_variance(uint32_t key_switches);
 
 // row_count R >= 1, dimension n, record_bytes W >= 1; the bit counts as in the manifest; packing:
@@ -65,7 +65,7 @@ SecondNoise second_noise(uint64_t row_count, uint32_t record_bytes, uint32_t wor
                          uint32_t query_bits, uint32_t mask_bits, uint32_t response_bits,
                          uint32_t key_switches);
 
-// log2(2^a + 2^b), at most 0: of either event.
+// log2(2^a + 2^b), at most 0: the probability that either event happens.
 double log2_of_either(double a, double b);
 
 }  // namespace blindfuse

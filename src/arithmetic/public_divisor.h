@@ -27,7 +27,7 @@ constexpr uint64_t mulhi(uint64_t a, uint64_t b) {
 // in WebAssembly a function of the compiler's library, without branches.
 class PublicDivisor {
  public:
-  // divisor: not 0.
+  // divisor is not 0.
   constexpr explicit PublicDivisor(uint32_t divisor)
       : divisor_(divisor),
         multiplier_(multiplier(divisor)),
@@ -46,7 +46,7 @@ class PublicDivisor {
   static constexpr unsigned log2_up(uint32_t divisor) {
     return static_cast<unsigned>(std::bit_width(divisor - 1));
   }
-  // By long division in digits of 32 bits: 2^l - d is below d.
+  // Divides in digits of 32 bits: 2^l - d is below d.
   static constexpr uint64_t multiplier(uint64_t divisor) {
     const uint64_t first = ((uint64_t{1} << log2_up(static_cast<uint32_t>(divisor))) - divisor)
                            << 32;

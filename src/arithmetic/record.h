@@ -34,8 +34,8 @@ void encode_record(const RecordFormat& format, std::span<const uint8_t> digest,
                    std::string_view value, uint32_t first, std::span<uint8_t> piece);
 
 // The value, or nothing if the record does not belong to this digest. Digest, length and padding
-// must all be right. All of them are read in either case: whether a key is there does not decide
-// what is done before the end.
+// must all be right. All of them are read in either case, so that the time does not tell whether a
+// key is there.
 std::optional<std::string> decode_record(const RecordFormat& format,
                                          std::span<const uint8_t> digest,
                                          std::span<const uint8_t> record);

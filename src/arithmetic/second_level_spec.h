@@ -1,4 +1,5 @@
-// What an engine has to know of a packed response's second level (docs/PROTOCOL.md, section 20).
+// The sizes and public words of a packed response's second level, for an engine (docs/PROTOCOL.md,
+// section 20).
 #pragma once
 
 #include <cstddef>
@@ -39,8 +40,8 @@ struct SecondLevelSpec {
   uint32_t key_switches() const {
     return key_order > 0 ? key_order - 1 : static_cast<uint32_t>(kKeySwitches);
   }
-  // What a query brings in addition to what the first level takes: the short key, if there is one,
-  // and then the numbers for rows, a bit sequence.
+  // The bytes that a query has for the second level: the short key, if there is one, and then the
+  // numbers for rows, a bit sequence.
   uint64_t key_bytes() const { return key_order > 0 ? ring::kKeyBytes : 0; }
   uint64_t query_bytes() const { return key_bytes() + bit_sequence_bytes(row_count, query_bits); }
   // The masks of all packs, each a bit sequence, and the words of the row, one bit sequence.
@@ -50,7 +51,7 @@ struct SecondLevelSpec {
   }
 };
 
-// Of a layout that has a second level, with its public polynomials, which outlive it.
+// The layout has a second level. Its public polynomials outlive the result.
 inline SecondLevelSpec second_level_spec(const Layout& layout,
                                          std::span<const uint32_t> blocks = {},
                                          std::span<const uint32_t> key_masks = {}) {

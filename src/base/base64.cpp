@@ -25,7 +25,8 @@ size_t padding_of(std::string_view text) {
   return text.ends_with('=') ? 1 : 0;
 }
 
-// Four digits to three bytes, for all groups of a text; false when one of them is not a digit.
+// Decodes four digits to three bytes, for all groups of a text. Returns false when one of them is
+// not a digit.
 bool decode_groups(std::string_view text, uint8_t* out) {
   uint32_t all = 0;
   for (size_t at = 0; at < text.size(); at += 4, out += 3) {

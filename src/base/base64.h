@@ -10,14 +10,14 @@
 namespace blindfuse {
 
 std::string encode_base64(std::span<const uint8_t> bytes);
-// At the end of a text.
+// Appends the digits to a text.
 void append_base64(std::span<const uint8_t> bytes, std::string& text);
 
 // Strict: returns nothing for white space, missing padding, another alphabet, or unused bits that
 // are not zero.
 std::optional<std::string> decode_base64(std::string_view text);
 
-// The same into existing memory. Returns false, with anything in that memory, for invalid text, or
+// Decodes into existing memory. Returns false, with anything in that memory, for invalid text, or
 // if it does not decode to out.size() bytes. `out` may overlap `text` if it begins at the same
 // place or before it.
 bool decode_base64_into(std::string_view text, std::span<uint8_t> out);

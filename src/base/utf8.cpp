@@ -29,7 +29,7 @@ size_t utf8_sequence_bytes(std::string_view text) {
   if (lead < 0xC2 || lead > 0xF4) return 0;
   const size_t bytes = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
   if (text.size() < bytes) return 0;
-  // The second byte is where overlong forms, surrogates and too large code points show.
+  // The second byte shows overlong forms, surrogates and too large code points.
   const uint8_t second_min = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
   const uint8_t second_max = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
   if (byte_at(1) < second_min || byte_at(1) > second_max) return 0;

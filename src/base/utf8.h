@@ -1,5 +1,5 @@
-// Text: letters of ASCII, and well-formed UTF-8, as RFC 3629 has it: no overlong forms, no
-// surrogates, nothing above U+10FFFF.
+// Text: letters of ASCII, and well-formed UTF-8 (RFC 3629): no overlong forms, no surrogates,
+// nothing above U+10FFFF.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
                     [](char x, char y) { return lower_ascii(x) == lower_ascii(y); });
 }
 
-// What some editors put at the beginning of a text.
+// Some editors put this mark at the beginning of a text.
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // The length (1 to 4 bytes) of the well-formed sequence at the beginning of `text`. 0 if there is

@@ -13,11 +13,11 @@ struct Canary {
   // The query has these words for each bucket, so that the product is that of one bucket.
   size_t bucket_count = 1;
   std::vector<uint32_t> products;  // C: the words times the matrix, modulo 2^32
-  // C odd words that no fault can depend on. The products of all queries are checked with them, too
-  // (Engine::check_kernels). Empty: products are not checked.
+  // C odd words that faults cannot depend on. The products of all queries are checked with them,
+  // too (Engine::check_kernels). Empty: products are not checked.
   std::vector<uint32_t> weights;
-  // As clients send queries, and the responses as they are sent: two, so that what an earlier one
-  // has left somewhere is not right for the next one.
+  // Queries as clients send them, and their responses. There are two, so that memory left by an
+  // earlier one is not right for the next one.
   struct Exchange {
     std::vector<uint8_t> query;
     std::vector<uint8_t> response;

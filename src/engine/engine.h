@@ -70,16 +70,15 @@ class PanelProducts {
   virtual std::span<const uint32_t> finish() = 0;
 };
 
-// How the words of queries and responses are rounded to bit sequences (docs/PROTOCOL.md, section
-// 7).
+// The bits to which the words of queries and responses are rounded in bit sequences
+// (docs/PROTOCOL.md, section 7).
 struct WireBits {
   uint32_t query = 32;
   uint32_t response = 32;
 };
 
 // Computes responses from queries, both of them bit sequences, for a queue of slots. Batches of
-// neighbouring slots may overlap: the engine may receive one batch while it computes
-// another.
+// neighbouring slots may overlap: the engine may receive one batch while it computes another.
 class AnswerPipeline {
  public:
   virtual ~AnswerPipeline() = default;
@@ -162,7 +161,7 @@ class Engine {
   // then worthless.
   virtual void multiply_columns(QueryBatch queries, RowRange rows, ColumnRange columns,
                                 ProductBatch products) = 0;
-  // The same for all columns.
+  // Multiplies by all columns.
   void multiply(QueryBatch queries, RowRange rows, ProductBatch products) {
     multiply_columns(queries, rows, {0, column_count()}, products);
   }
@@ -193,9 +192,9 @@ class Engine {
   virtual std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits bits, size_t slot_count,
                                                                size_t batch_max) = 0;
 
-  // The same for responses that are packed under clients' secrets. tables: one for every 1024
-  // columns, and one for the remaining columns. A query is its bit sequence and, after it, a
-  // packing key (ring::kKeyBytes) that check_packing_key does not refuse.
+  // Packs responses under clients' secrets. tables: one for every 1024 columns, and one for the
+  // remaining columns. A query is its bit sequence and, after it, a packing key (ring::kKeyBytes)
+  // that check_packing_key does not refuse.
   //
   // With a second level, a query also has what SecondLevelSpec::query_bytes() counts, after its
   // packing key, and a response is the second level's: SecondLevelSpec::response_bytes(), from

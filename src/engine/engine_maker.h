@@ -45,7 +45,7 @@ class PackMaker {
 struct ServingNeeds {
   size_t batch_max = 32;  // queries in a batch, also of check_kernels()
   size_t pack_count = 0;  // packing tables; 0 where responses are not packed
-  // Of packed responses with a second level. Its polynomials do not matter.
+  // The second level of packed responses, if they have one. Its polynomials do not matter.
   std::optional<SecondLevelSpec> second = {};
   size_t bucket_count = 1;  // of packed responses (Engine::make_packed_answer_pipeline)
 };
@@ -60,15 +60,15 @@ class EngineMaker {
   // the matrix's memory now (Engine::host_bytes) and does not get it.
   virtual std::unique_ptr<Engine> make_engine(uint64_t row_count, uint64_t column_count) const = 0;
 
-  // The same for an engine that serves. Throws ResourceError before anything is loaded if memory
-  // holds the matrix, but not the engine's other needs as well. A maker that hands out another
-  // maker's engines passes this call on to it.
+  // Makes an engine that serves. Throws ResourceError before anything is loaded if memory holds the
+  // matrix, but not the engine's other needs as well. A maker that hands out another maker's
+  // engines passes this call on to it.
   virtual std::unique_ptr<Engine> make_serving_engine(uint64_t row_count, uint64_t column_count,
                                                       const ServingNeeds&) const {
     return make_engine(row_count, column_count);
   }
 
-  // Whether its engines compute on a device whose results the host checks.
+  // True if its engines compute on a device whose results the host checks.
   virtual bool computes_on_device() const { return false; }
 
   // The number of packs of R rows, at least 1, that are best made by one pack maker, for a caller

@@ -31,7 +31,7 @@ std::string joined(const std::vector<std::string>& words, const std::string& las
   return text;
 }
 
-// Levenshtein's.
+// The Levenshtein distance.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -89,7 +89,7 @@ bool replaces_command(const CLI::Option& option) {
 
 std::string long_name(const CLI::Option& option) { return "--" + option.get_lnames().at(0); }
 
-// Before all other checks of the option.
+// These checks come before all others of the option.
 void add_rules(CLI::App& command, CLI::Option& option) {
   const bool is_file = ValueType(option.get_type_name()).word == "FILE";
   option.transform(CLI::Validator(
@@ -117,8 +117,8 @@ void prepare(CLI::App& command) {
   }
 }
 
-// Those that the parser passes over: an empty variable is none for it, and after "--name=" it takes
-// the next argument.
+// Refuses empty values that the parser passes over: it ignores an empty variable, and after
+// "--name=" it takes the next argument.
 void refuse_empty(const CLI::App& command, const std::vector<std::string>& arguments) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_lnames().empty() || replaces_command(*option)) continue;
@@ -188,7 +188,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   return option == nullptr ? message + "; " + help_of(command) : wrong_value(*option, error);
 }
 
-// What stands for a value of this type in a sentence; empty for a text of any kind.
+// The words for a value of this type in a sentence; empty for a text of any kind.
 std::string wanted(const ValueType& type) {
   const std::string range = type.range.empty() ? "" : " from " + type.range;
   if (!type.choices.empty()) return joined(type.choices, " or ");
@@ -215,7 +215,7 @@ CLI::Validator with_units(const CLI::AsNumberWithUnit& units) {
 
 constexpr uint64_t kConfigBytesMax = 1 << 20;
 
-// Whether a value of the line begins with a quote that does not come again.
+// True if a value of the line begins with a quote that does not come again.
 bool has_open_quote(const std::string& values) {
   char quote = 0;
   bool at_begin = true;
@@ -323,7 +323,7 @@ void add_former_name(CLI::App& command, const std::string& former, const std::st
     if (option->count() > 0) {
       throw UsageError(former + " is the former name of " + name + "; give the latter alone");
     }
-    log_warning("{} is now {}, and goes with the next release", former, name);
+    log_warning("{} is now {}; the next release removes the former name", former, name);
     for (const std::string& value : values) option->add_result(value);
     option->run_callback();
     return true;
@@ -387,7 +387,7 @@ void parse_command_line(CLI::App& app, int argc, char** argv) {
     for (CLI::App* each : app.get_subcommands({})) prepare(*each);
   }
   if (!asks_for_help) refuse_empty(command, arguments);
-  // Help is shown whatever else is wrong.
+  // Help is shown in spite of any other error.
   const auto show_help = [&] {
     if (asks_for_all) throw CLI::CallForAllHelp();
     if (asks_for_help) throw CLI::CallForHelp();
@@ -413,7 +413,7 @@ void add_config_option(CLI::App& command) {
                   "File with any of these options, one a line: name = value, without dashes")
       ->type_name("FILE")
       ->configurable(false);
-  // After the command line and the environment have been read.
+  // The file is read after the command line and the environment.
   command.parse_complete_callback([&command, path] {
     if (path->empty()) return;
     const std::string content = read_text_file(*path, kConfigBytesMax);

@@ -18,7 +18,7 @@ namespace blindfuse {
 // InputError for a FILE that cannot be read, and CLI::Success for --help and --version.
 void parse_command_line(CLI::App& app, int argc, char** argv);
 
-// What is wrong with the values that an option was given, and the cure: "--threads 0: give a number
+// Names the fault of the values that an option was given, and the cure: "--threads 0: give a number
 // from 1 to 64". `error`: the parser's.
 std::string wrong_value(const CLI::Option& option, const CLI::ParseError& error);
 std::string empty_value(const std::string& name);
@@ -33,13 +33,13 @@ std::vector<std::string> long_options(const CLI::App& command);
 // It is in no help, and a warning names the present one.
 void add_former_name(CLI::App& command, const std::string& former, const std::string& name);
 
-// An option that is gone: whoever gives it reads the cure. It is in no help.
+// Adds an option that has been removed: using it is an error that names the cure. It is in no help.
 void add_removed_option(CLI::App& command, const std::string& name, const std::string& cure);
 
 // Units of a number, for Option::transform: "64M" is 64'000'000, and "64MiB" is 67'108'864. The
 // type of such an option is BYTES.
 CLI::Validator byte_units();
-// The same for k, M and G, of a number whose type is COUNT.
+// Takes k, M and G, of a number whose type is COUNT.
 CLI::Validator count_units();
 
 // Adds --config to this command: a file of options, one `name = value` a line, as on the command
@@ -48,8 +48,8 @@ CLI::Validator count_units();
 //
 // The command line and the environment override the file. An option of the file that the command
 // does not have, or a wrong value, is refused in the same way as on the command line, and so are
-// sections and open quotes. A file that cannot be read is an InputError. Required options have to be
-// checked after that: CLI11 would do it before.
+// sections and open quotes. A file that cannot be read is an InputError. Required options have to
+// be checked after that: CLI11 would do it before.
 void add_config_option(CLI::App& command);
 
 }  // namespace blindfuse

@@ -85,7 +85,7 @@ std::string default_of(const CLI::Option& option) {
   return ValueType(option.get_type_name()).word == "BYTES" ? in_units(value) : value;
 }
 
-// The description, and after it what people need most: whether it may be left out.
+// The description, and after it the fact that people need most: whether it may be left out.
 std::string description_of(const CLI::Option& option) {
   std::string text = option.get_description();
   if (option.get_required() && !option.get_positional()) return text + " (required)";
@@ -93,7 +93,7 @@ std::string description_of(const CLI::Option& option) {
   return text;
 }
 
-// "[0 to 7; BLINDFUSE_THREADS]", of what there is.
+// The details that there are: "[0 to 7; BLINDFUSE_THREADS]".
 std::string details_of(const CLI::Option& option) {
   std::string details =
       option.get_items_expected_max() > 0 ? ValueType(option.get_type_name()).range : std::string();
@@ -145,13 +145,13 @@ std::string arguments_of(const CLI::App& app) {
   return text.empty() ? "" : "\nArguments:\n" + text;
 }
 
-// One that every command has, which comes last.
+// Every command has these options, which come last.
 bool is_common(const CLI::Option& option) {
   return option.check_lname("help") || option.check_lname("help-all") ||
          option.check_lname("version");
 }
 
-// The groups in the order in which they were added, those of no group of their own last.
+// The groups in the order in which they were added. Options without a group come last.
 std::vector<std::string> groups_of(const CLI::App& app, CLI::AppFormatMode mode) {
   std::vector<std::string> groups = app.get_groups();
   std::erase(groups, "");  // options that are not shown

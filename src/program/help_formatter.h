@@ -24,7 +24,8 @@ class HelpFormatter : public CLI::FormatterBase {
                         CLI::AppFormatMode mode) const override;
 };
 
-// What the parser knows of an option's value: "UINT:UINT in [0 - 7]", "TEXT:{a,b}", "FILE".
+// The parser's description of an option's value, taken apart: "UINT:UINT in [0 - 7]", "TEXT:{a,b}",
+// "FILE".
 struct ValueType {
   explicit ValueType(const std::string& type_name);
 

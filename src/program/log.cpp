@@ -18,7 +18,7 @@ namespace {
 
 std::atomic<bool> as_json = false;
 
-// Of the event that this thread is logging: loggers format where they are called.
+// The members of the event that this thread is logging: loggers format where they are called.
 thread_local const nlohmann::ordered_json* members_now = nullptr;
 
 class JsonFormatter final : public spdlog::formatter {
@@ -75,7 +75,7 @@ void configure_log(LogFormat format, std::string_view level) {
   as_json = format == LogFormat::kJson;
   if (as_json) spdlog::set_formatter(std::make_unique<JsonFormatter>());
   set_log_level(level);
-  // For whoever reads the log through a pipe.
+  // A reader of the log through a pipe sees each line at once.
   spdlog::flush_on(spdlog::level::info);
 }
 
@@ -89,7 +89,8 @@ void set_log_level(std::string_view level) {
 }
 
 void log_message(LogLevel level, std::string_view message) noexcept try {
-  // It may quote a client, or a name that somebody else chose, to drive the operator's terminal.
+  // The message may quote a client, or a name that somebody else chose, to drive the operator's
+  // terminal.
   spdlog::log(level_of(level), "{}",
               as_json ? std::string(message) : printable(message, message.npos));
 } catch (...) {

@@ -25,7 +25,7 @@ enum class LogLevel { kInfo, kWarning, kError };
 // The names of the levels, from the most to the least: info, warning, error, off.
 std::vector<std::string> log_level_names();
 
-// Applies to everything that is logged from now on. `level` is one of the names.
+// Sets the format and the level of all events from now on. `level` is one of the names.
 void configure_log(LogFormat format, std::string_view level);
 
 // The lowest level that is logged, and the function that changes it while the program runs. Any
@@ -37,8 +37,8 @@ void set_log_level(std::string_view level);
 // failure must not fail because of the log.
 void log_message(LogLevel level, std::string_view message) noexcept;
 
-// The same on a thread of its own, for which it waits at most that long: standard error may be a
-// pipe without a reader, and another thread may wait there with its lock.
+// Logs on a thread of its own, for which it waits at most that long: standard error may be a pipe
+// without a reader, and another thread may wait there with its lock.
 void log_within(std::chrono::milliseconds patience, LogLevel level, std::string message) noexcept;
 
 template <typename... Values>

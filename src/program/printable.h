@@ -13,7 +13,7 @@ inline constexpr size_t kExcerptBytes = 60;
 // `text` with everything except printable UTF-8 written as \xNN, cut to about `max_bytes`.
 std::string printable(std::string_view text, size_t max_bytes = kExcerptBytes);
 
-// The same between double quotes.
+// Returns printable() between double quotes.
 std::string quoted(std::string_view text, size_t max_bytes = kExcerptBytes);
 
 }  // namespace blindfuse

@@ -26,15 +26,15 @@ namespace blindfuse {
 namespace {
 
 int fail(const CLI::App& app, std::string_view what, int status = kExitFailed) {
-  // It may quote a name that somebody else chose, to drive the operator's terminal.
+  // The text may quote a name that somebody else chose, to drive the operator's terminal.
   const std::string line = printable(what, std::string_view::npos);
   std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), line.c_str());
   return status;
 }
 
-// Otherwise the next file that is opened gets the number of the closed stream, and what is meant
-// for that is written into the file. The wrong direction lets each use of the stream fail as
-// before.
+// The next file that is opened would otherwise get the number of the closed stream, and what is
+// meant for that would be written into the file. The wrong direction lets each use of the stream
+// fail as before.
 void fill_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
@@ -84,7 +84,7 @@ int run_program(CLI::App& app, int argc, char** argv, std::string (*details)()) 
   spdlog::set_default_logger(spdlog::stderr_color_mt(
       "blindfuse", is_plain ? spdlog::color_mode::never : spdlog::color_mode::automatic));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
-  // A reader that goes away is an error to report, not a reason to die without a word.
+  // A write to a reader that has gone must be an error and not end the process.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // nor is a limit on the size of files
   const auto version = [&] {

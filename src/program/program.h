@@ -38,7 +38,7 @@ extern const char* const kSourceCommit;
 // lines of `details`. Logs go to standard error.
 int run_program(CLI::App& app, int argc, char** argv, std::string (*details)() = nullptr);
 
-// The same for a program with commands, all of which `add_commands` adds.
+// Runs a program with commands, all of which `add_commands` adds.
 int run_commands(const std::string& name, const std::string& description,
                  void (*add_commands)(CLI::App& program), std::string (*details)(), int argc,
                  char** argv);

@@ -24,7 +24,7 @@ struct ContextDeleter {
 }  // namespace
 
 void chacha20_keystream(const ChaChaKey& key, uint64_t nonce, std::span<uint32_t> words) {
-  // OpenSSL's 16 bytes: the block counter (zero), then RFC 8439's nonce.
+  // OpenSSL takes 16 bytes: the block counter (zero), then RFC 8439's nonce.
   std::array<uint8_t, 16> counter_and_nonce{};
   store_le(counter_and_nonce.data() + 8, nonce);
   const std::unique_ptr<EVP_CIPHER_CTX, ContextDeleter> context(EVP_CIPHER_CTX_new());

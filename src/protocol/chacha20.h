@@ -9,8 +9,8 @@ namespace blindfuse {
 
 using ChaChaKey = std::array<uint8_t, 32>;
 
-// The keystream of `key` from block 0 on, as little-endian words. The nonce's last 8 bytes are
-// `nonce`, its first 4 are zero. Any thread.
+// Writes the keystream of `key` from block 0 on, as little-endian words. The nonce's last 8 bytes
+// are `nonce`, its first 4 are zero. Any thread.
 void chacha20_keystream(const ChaChaKey& key, uint64_t nonce, std::span<uint32_t> words);
 
 }  // namespace blindfuse

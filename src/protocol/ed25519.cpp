@@ -19,7 +19,7 @@ bool verify_ed25519(const PublicKey& signer, std::string_view message, const Sig
       EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
       EVP_DigestVerify(context.get(), signature.data(), signature.size(),
                        reinterpret_cast<const uint8_t*>(message.data()), message.size()) == 1;
-  // Others on this thread would take what is left there for their own errors.
+  // Other code on this thread would take errors that are left there for its own.
   ERR_clear_error();
   return is_right;
 }

@@ -19,7 +19,7 @@ class CannotVerify : public InputError {
   using InputError::InputError;
 };
 
-// Whether `signature` is that of `signer` for `message`. False also if `signer` is not a valid
+// True if `signature` is that of `signer` for `message`. False also if `signer` is not a valid
 // public key. Throws CannotVerify.
 bool verify_ed25519(const PublicKey& signer, std::string_view message, const Signature& signature);
 

@@ -55,7 +55,7 @@ class BucketChooser {
   // bucket_count is at least kBucketChoices.
   explicit BucketChooser(uint32_t bucket_count) : bucket_count_(bucket_count) {}
 
-  // Three different buckets, below bucket_count.
+  // Returns three different buckets, below bucket_count.
   BucketChoice operator()(const KeyHash& hash);
 
  private:

@@ -26,7 +26,7 @@ std::string_view format_of(Mode mode, bool is_for_several_keys) {
   return is_for_several_keys ? kSeveralKeysFormat : kPackedFormat;
 }
 
-// Whether the format has a number that is greater than those known here.
+// True if the format has a number that is greater than those known here.
 bool is_newer(std::string_view format) {
   constexpr std::string_view kPrefix = "blindfuse/";
   if (!format.starts_with(kPrefix)) return false;
@@ -36,8 +36,8 @@ bool is_newer(std::string_view format) {
   return parsed.ec == std::errc() && parsed.ptr == end && number > kFormatMax;
 }
 
-// nlohmann's objects are ordered by name and its dump has no white space: for members that are
-// strings and integers that is RFC 8785's canonical form.
+// The canonical form of RFC 8785: nlohmann's objects are ordered by name and its dump has no white
+// space, which suffices for members that are strings and integers.
 EpochId epoch_of(json members) {
   members.erase("epoch");
   for (const char* name : kSignatureMembers) members.erase(name);
@@ -100,7 +100,7 @@ json signed_members_of(const Manifest& manifest, const ManifestSignature& signat
   return members;
 }
 
-// A stranger's text for a message: short, on one line, in ASCII.
+// Makes a server's text fit for a message: short, on one line, in ASCII.
 std::string shown(std::string_view text) {
   return json(text.substr(0, 40)).dump(-1, ' ', true, json::error_handler_t::replace);
 }
@@ -247,7 +247,7 @@ Layout parse_layout(const Members& members) {
   return layout;
 }
 
-// All four members, or none.
+// There are all four members, or none.
 std::optional<ManifestSignature> parse_signature(const Members& members) {
   if (std::none_of(kSignatureMembers.begin(), kSignatureMembers.end(),
                    [&](const char* name) { return members.has(name); })) {

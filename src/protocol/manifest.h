@@ -62,7 +62,7 @@ struct ParsedManifest {
 // form of the signature. Throws InputError, also as NewerFormatError.
 ParsedManifest parse_manifest(std::string_view text);
 
-// Whether there is a signature, and it is its signer's. Throws CannotVerify.
+// True if there is a signature, and it is its signer's. Throws CannotVerify.
 bool is_rightly_signed(const ParsedManifest& parsed);
 
 // Throws InputError if there is a signature that is not its signer's.

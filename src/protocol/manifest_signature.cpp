@@ -21,11 +21,11 @@ std::optional<PublicKey> parse_public_key(std::string_view text) {
 
 std::string utc_text(uint64_t seconds) {
   constexpr uint64_t kSecondsADay = 86'400;
-  // 31 December 9999.
+  // The last day is 31 December 9999.
   constexpr uint64_t kLastDay = 2'932'896;
   const uint64_t day = seconds / kSecondsADay, second = seconds % kSecondsADay;
   if (day > kLastDay) return "second " + std::to_string(seconds);
-  // Not by std::time_t, which has 32 bits in WebAssembly.
+  // std::time_t would not do: it has 32 bits in WebAssembly.
   const std::chrono::year_month_day date{
       std::chrono::sys_days{std::chrono::days{static_cast<int>(day)}}};
   char text[64];

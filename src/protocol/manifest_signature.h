@@ -22,7 +22,7 @@ struct ManifestSignature {
   bool operator==(const ManifestSignature&) const = default;
 };
 
-// Of 64 lower-case hex digits; nothing for any other text.
+// Parses 64 lower-case hex digits; nothing for any other text.
 std::optional<PublicKey> parse_public_key(std::string_view text);
 
 // "2026-11-24T18:30:00Z" for seconds since 1970 UTC (ISO 8601).

@@ -20,8 +20,8 @@ class PublicMatrix {
   uint32_t dimension() const { return dimension_; }
   size_t panel_words() const { return size_t{dimension_} * kPanelRows; }
 
-  // Panel j: A[k][64 j + i] at panel[64 k + i]. panel has panel_words() words. Any thread, in any
-  // order.
+  // Writes panel j: A[k][64 j + i] at panel[64 k + i]. panel has panel_words() words. Any thread,
+  // in any order.
   void fill_panel(uint64_t j, std::span<uint32_t> panel) const;
 
  private:

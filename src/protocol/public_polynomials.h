@@ -32,13 +32,14 @@ class PublicPolynomials {
   // The masks of all digits: kKeyWords words, kDimension for each.
   std::vector<uint32_t> key_masks() const;
 
-  // The same for the short key of the second level, with nonces from 2^63 + 3 on.
+  // The mask of digit k of the second level's short key, made as above with nonces from 2^63 + 3
+  // on.
   void fill_short_key_mask(size_t k, MutablePolynomial values) const;
   std::vector<uint32_t> short_key_masks() const;
   // a2_j, the mask of the second level's rows 2048 j .. 2048 j + 2047: as a key's mask, with nonce
   // 2^63 + 2^32 + j.
   void fill_second_block(uint32_t j, MutablePolynomial values) const;
-  // Those of this many rows: 2048 words for each 2048 rows.
+  // Returns the masks of this many rows: 2048 words for each 2048 rows.
   std::vector<uint32_t> second_blocks(uint32_t row_count) const;
 
  private:
@@ -53,13 +54,13 @@ namespace blindfuse {
 
 // The public polynomials of a layout's second level (docs/PROTOCOL.md, section 20).
 struct SecondLevelPolynomials {
-  // layout has a second level.
+  // The layout has a second level.
   SecondLevelPolynomials(const Layout& layout, const ring::PublicPolynomials& polynomials)
       : blocks(polynomials.second_blocks(layout.second_row_count())),
         key_masks(layout.second->key_order > 0 ? polynomials.short_key_masks()
                                                : polynomials.key_masks()) {}
 
-  // Valid as long as this.
+  // The result is valid as long as this object.
   SecondLevelSpec spec(const Layout& layout) const {
     return second_level_spec(layout, blocks, key_masks);
   }

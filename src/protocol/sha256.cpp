@@ -9,7 +9,7 @@
 namespace blindfuse {
 namespace {
 
-// Fetched once: looking the algorithm up costs more than hashing a short key.
+// The algorithm is looked up once: that costs more than hashing a short key.
 const EVP_MD* algorithm() {
   static const EVP_MD* const md = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   invariant(md != nullptr, "OpenSSL provides SHA-256");

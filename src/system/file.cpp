@@ -26,7 +26,7 @@ std::string failure(const char* what, const std::filesystem::path& path) {
 constexpr size_t kBufferBytes = 256 * 1024;
 constexpr size_t kTemporaryRandomBytes = 12;
 
-// A disk that is full or broken, and too few descriptors, are the machine's trouble, not the
+// A disk that is full or broken, and too few descriptors, are the machine's fault and not the
 // input's.
 [[noreturn]] void fail(const char* what, const std::filesystem::path& path) {
   throw ResourceError(failure(what, path));
@@ -75,8 +75,8 @@ bool is_temporary_name(std::string_view name) {
 FileDescriptor create_temporary_file(const std::filesystem::path& folder,
                                      std::filesystem::path& path, unsigned permissions) {
   path = folder / temporary_name();
-  // Not mkstemp, whose files only their owner may read: what is published follows the umask, and a
-  // process with threads cannot ask for that without changing it for all of them.
+  // mkstemp would not do: only their owner may read its files. A published file follows the umask,
+  // and a process with threads cannot ask for that without changing it for all of them.
   FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, permissions));
   if (!file.is_open()) fail("create a file in", folder);
   return file;
@@ -109,7 +109,7 @@ void fail_to_read(const char* what, const std::filesystem::path& path) {
 }
 
 FileDescriptor open_for_reading(const std::filesystem::path& path) {
-  // Without waiting for another program to open the other end of a pipe.
+  // O_NONBLOCK: do not wait for another program to open the other end of a pipe.
   FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) fail_to_read("open", path);
   return file;
@@ -233,7 +233,8 @@ std::optional<FileDescriptor> try_lock(const std::filesystem::path& path, unsign
       if (is_unsupported(errno)) return FileDescriptor();
       throw ResourceError(failure("lock", path));
     }
-    // Whoever held it may have deleted the file; then what we locked is not what others will find.
+    // The process that held it may have deleted the file; then what we locked is not what others
+    // will find.
     struct stat locked {};
     struct stat named {};
     if (fstat(file.get(), &locked) == 0 && stat(path.c_str(), &named) == 0 &&

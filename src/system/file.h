@@ -33,29 +33,29 @@ class FileDescriptor {
 std::string temporary_name();
 bool is_temporary_name(std::string_view name);
 
-// Creates a file of such a name in `folder`, with what the umask leaves of the permissions, and
-// sets `path` to it. ResourceError.
+// Creates a file of such a name in `folder`, with the permissions that the umask leaves, and sets
+// `path` to it. ResourceError.
 FileDescriptor create_temporary_file(const std::filesystem::path& folder,
                                      std::filesystem::path& path, unsigned permissions = 0666);
 
-// Whether what a call failed with (errno) may be otherwise in a moment, whatever the path is: a
-// lack of descriptors or memory, a disk or a network file system that does not answer.
+// True for an errno that may pass in a moment, whatever the path is: a lack of descriptors or
+// memory, a disk or a network file system that does not answer.
 bool is_passing_error(int error);
 
-// Whether a call failed (errno) because the file system does not have it, as many over a network or
-// in user space have neither locks nor the fsync of a folder.
+// True for an errno that says that the file system lacks a call: many over a network or in user
+// space have neither locks nor the fsync of a folder.
 bool is_unsupported(int error);
 
-// Throws what a call that reads failed with (errno): ResourceError for a passing reason, otherwise
+// Throws the error of a call that reads (errno): ResourceError for a passing reason, otherwise
 // InputError. what: "open", "read".
 [[noreturn]] void fail_to_read(const char* what, const std::filesystem::path& path);
 
 // Reading throws as fail_to_read().
 
-// Opens without waiting, which a pipe would.
+// Opens without waiting for the other end of a pipe.
 FileDescriptor open_for_reading(const std::filesystem::path& path);
 
-// InputError also for what is not a regular file.
+// InputError for anything except a regular file.
 uint64_t file_size(const FileDescriptor& file, const std::filesystem::path& path);
 
 // Reads exactly bytes.size() bytes at `offset`. InputError when the file ends before.
@@ -66,7 +66,7 @@ void read_exactly(const FileDescriptor& file, uint64_t offset, std::span<uint8_t
 std::string read_file(const std::filesystem::path& path, uint64_t bytes_max);
 std::vector<uint8_t> read_file_bytes(const std::filesystem::path& path, uint64_t bytes_max);
 
-// The same for text that people edit: without a UTF-8 byte order mark at its beginning.
+// Reads text that people edit, and drops a UTF-8 byte order mark at its beginning.
 std::string read_text_file(const std::filesystem::path& path, uint64_t bytes_max);
 
 // Writes a file from its beginning, buffered: small pieces cost no system call each. ResourceError.
@@ -100,7 +100,7 @@ class PendingFile {
   void write(std::span<const uint8_t> bytes) { writer_.write(bytes); }
   void write(std::string_view bytes);
 
-  // fsync, rename to folder/name (replacing what is there), fsync of the folder.
+  // Syncs the file, renames it to folder/name (replacing what is there), and syncs the folder.
   void commit(const std::string& name);
 
  private:
@@ -111,14 +111,14 @@ class PendingFile {
 
 inline constexpr std::string_view kTemporaryPrefix = ".pending-";
 
-// Makes what was written to an open file, or the entries of an open folder, durable, as far as the
+// Makes the written bytes of an open file, or the entries of an open folder, durable, as far as the
 // file system can. ResourceError.
 void sync_file(const FileDescriptor& file, const std::filesystem::path& path);
 
 // Makes a folder's entries durable.
 void sync_folder(const std::filesystem::path& folder);
 
-// Makes everything written to the folder's file system durable.
+// Makes all files of the folder's file system durable.
 void sync_filesystem(const std::filesystem::path& folder);
 
 // Creates the folder and its missing parents. InputError when that fails.
@@ -126,7 +126,7 @@ void make_folder(const std::filesystem::path& folder);
 
 // An exclusive lock on a file (created when missing; not a symbolic link), held until destroyed;
 // the system frees it when the process dies. Nothing when another process holds it, and a
-// descriptor that is not open where the file system has no locks. Whoever can open the file can
+// descriptor that is not open where the file system has no locks. A user who can open the file can
 // lock it, so that by default only its owner and its group may.
 std::optional<FileDescriptor> try_lock(const std::filesystem::path& path,
                                        unsigned permissions = 0660);

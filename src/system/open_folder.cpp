@@ -26,7 +26,7 @@ std::string folder_failure(const char* what, const fs::path& path) {
 
 FileIdentity identity_in(const struct stat& status) {
   return {.inode = status.st_ino,
-          // Unsigned: some file systems know of years in which this number overflows.
+          // The number is unsigned: some file systems know of years in which it overflows.
           .written_ns =
               static_cast<int64_t>(static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
                                    static_cast<uint64_t>(status.st_mtim.tv_nsec)),
@@ -75,7 +75,7 @@ std::optional<EntryStatus> OpenFolder::status(const std::string& name) const {
 }
 
 std::vector<std::string> OpenFolder::names() const {
-  // A descriptor of its own, since reading moves it.
+  // Reading moves a descriptor, so this one is separate.
   const int again = openat(folder_.get(), ".", kFolderFlags);
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(again < 0 ? nullptr : fdopendir(again),
                                                     closedir);
@@ -124,8 +124,8 @@ OpenFolder OpenFolder::make_folder(const std::string& name) const {
 }
 
 FileDescriptor OpenFolder::create_file(const std::string& name) const {
-  // Not mkstemp, whose files only their owner may read: what is published follows the umask, and a
-  // process with threads cannot ask for that without changing it for all of them.
+  // mkstemp would not do: only their owner may read its files. A published file follows the umask,
+  // and a process with threads cannot ask for that without changing it for all of them.
   FileDescriptor file(openat(folder_.get(), name.c_str(),
                              O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file.is_open()) throw ResourceError(folder_failure("create a file in", path_));

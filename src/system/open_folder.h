@@ -1,4 +1,4 @@
-// A folder that is open. What is done to its entries is done in this very folder, whatever becomes
+// A folder that is open. All operations on its entries happen in this very folder, whatever becomes
 // of its path meanwhile, and no symbolic link is followed. Errors are those of src/system/file.h.
 #pragma once
 
@@ -29,43 +29,43 @@ struct EntryStatus {
   FileIdentity identity;
 };
 
-// Of an open file. ResourceError; `path` is for the message.
+// The identity of an open file. ResourceError; `path` is for the message.
 FileIdentity identity_of(const FileDescriptor& file, const std::filesystem::path& path);
 
 class OpenFolder {
  public:
-  // The folder of this path, in which links are followed. InputError.
+  // Opens the folder of this path, in which links are followed. InputError.
   explicit OpenFolder(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
 
-  // A text that differs for any two folders of a machine, also for a folder and its copy.
+  // Returns a text that differs for any two folders of a machine, also for a folder and its copy.
   std::string identity() const;
 
-  // Of an entry; nothing when there is none. InputError when that cannot be seen.
+  // The status of an entry; nothing when there is none. InputError when that cannot be seen.
   std::optional<EntryStatus> status(const std::string& name) const;
 
   // The names of all entries, sorted. InputError.
   std::vector<std::string> names() const;
 
-  // A folder in this one, nothing when there is no entry of that name. InputError when it is not a
-  // folder; a link to one is none.
+  // Opens a folder in this one; nothing when there is no entry of that name. InputError when it is
+  // not a folder. A link to a folder is not one.
   std::optional<OpenFolder> find_folder(const std::string& name) const;
-  // The same, made if it is missing. InputError.
+  // Opens a folder in this one, and makes it if it is missing. InputError.
   OpenFolder make_folder(const std::string& name) const;
 
-  // A new file, open for reading and writing, with the permissions that the umask leaves.
+  // Creates a file, open for reading and writing, with the permissions that the umask leaves.
   // ResourceError, also when the name is taken.
   FileDescriptor create_file(const std::string& name) const;
-  // InputError.
+  // Opens a file. InputError.
   FileDescriptor open_file(const std::string& name, int flags) const;
 
   // Gives a file another name; false when that is taken, by whatever it is. ResourceError.
   bool rename_if_free(const std::string& from, const std::string& to) const;
-  // The same, and replaces what has the name. ResourceError.
+  // Replaces what has the name. ResourceError.
   void rename_over(const std::string& from, const std::string& to) const;
 
-  // False when the entry is still there afterwards.
+  // Returns false when the entry is still there afterwards.
   bool remove_file(const std::string& name) const noexcept;
   bool remove_empty_folder(const std::string& name) const noexcept;
 

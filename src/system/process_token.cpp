@@ -37,15 +37,16 @@ void* wiped_page(ForkSentinel::Advise advise) {
   return nullptr;
 }
 
-// Made at the first use, and there to the end: what is destroyed last may still ask. A static local
-// variable would have a lock, which a child may find taken by a thread that it does not have.
+// It is made at the first use, and stays to the end: an object that is destroyed last may still
+// ask. A static local variable would have a lock, which a child may find taken by a thread that it
+// does not have.
 std::atomic<ForkSentinel*> the_sentinel = nullptr;
 
 ForkSentinel& sentinel() {
   ForkSentinel* made = the_sentinel;
   if (made != nullptr) return *made;
   auto fresh = std::make_unique<ForkSentinel>(madvise);
-  // When another thread was faster, its own counts.
+  // If another thread was faster, its own counts.
   if (the_sentinel.compare_exchange_strong(made, fresh.get())) made = fresh.release();
   return *made;
 }

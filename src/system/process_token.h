@@ -1,4 +1,4 @@
-// Whether this process is still the one that made something, or a forked copy of it.
+// Tells the process that made an object from a forked copy of it.
 #pragma once
 
 #include <atomic>
@@ -43,8 +43,9 @@ class ForkSentinel {
 // whole machine restores are not: they have the same memory.
 class ProcessToken {
  public:
-  // Of the calling process. Any thread; takes no locks, so that a child of a process with other
-  // threads may call it. Throws ResourceError when the system has no random bytes or no memory.
+  // The token of the calling process. Any thread; takes no locks, so that a child of a process with
+  // other threads may call it. Throws ResourceError when the system has no random bytes or no
+  // memory.
   static ProcessToken current();
 
   // False in a child that has a copy of it.

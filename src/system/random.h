@@ -10,7 +10,7 @@ namespace blindfuse {
 // Fills the span with independent uniform bytes.
 using RandomSource = std::function<void(std::span<uint8_t>)>;
 
-// getrandom(2). Throws ResourceError when the system has none to give.
+// Calls getrandom(2). Throws ResourceError when the system has no random bytes.
 void fill_from_system(std::span<uint8_t> bytes);
 
 }  // namespace blindfuse

@@ -1,4 +1,4 @@
-// Threads of the operating system, which may have no more of them to give.
+// Threads of the operating system, which may be unable to start more of them.
 #pragma once
 
 #include <chrono>
@@ -10,11 +10,11 @@
 
 namespace blindfuse {
 
-// What std::thread threw, as a ResourceError that names the limits and the cure. `what` could not
-// be started: "a thread", "8 threads".
+// Throws ResourceError for an error of std::thread, and names the limits and the cure. `what` could
+// not be started: "a thread", "8 threads".
 [[noreturn]] void fail_starting(const std::string& what, const std::system_error& error);
 
-// A thread that runs `work`. Throws as fail_starting() does.
+// Starts a thread that runs `work`. Throws as fail_starting() does.
 std::thread start_thread(std::function<void()> work);
 
 // A thread whose work may be stuck in the operating system, as in a read from a file system that
@@ -28,8 +28,8 @@ class WaitableThread {
   WaitableThread(const WaitableThread&) = delete;
   WaitableThread& operator=(const WaitableThread&) = delete;
 
-  // Joins the thread, if its work ends after that long at most, and says whether it has. True from
-  // then on. For the owner alone: not for two threads at the same time.
+  // Joins the thread, if its work ends after that long at most, and returns whether it has. Returns
+  // true from then on. The owner alone calls it: two threads may not at the same time.
   bool join_within(std::chrono::milliseconds patience);
 
  private:

@@ -101,7 +101,7 @@ TEST_F(LyingServerTest, NoLieIsCalledByTheNameOfAnother) {
   messages.push_back(refusal());
   const std::vector<std::string> names = {"is not signed; the key " + public_key_,
                                           "signed by another key", "is wrong", "rolled back",
-                                          "two databases of one number"};
+                                          "two different manifests with the same sequence number"};
   for (size_t i = 0; i < names.size(); ++i) {
     for (size_t j = 0; j < names.size(); ++j) {
       EXPECT_EQ(messages[j].find(names[i]) != std::string::npos, i == j) << messages[j];
@@ -154,11 +154,13 @@ TEST_F(LyingServerTest, TwoManifestsOfOneNumberAreNamedAsThat) {
   server_.database = signed_by(key_, old_, 7);
   keyed();
   server_.database = signed_by(key_, new_, 7);
-  EXPECT_THAT(refusal(), HasSubstr("two databases of one number: number 7"));
-  EXPECT_THAT(refusal(options(public_key_, true)), HasSubstr("two databases of one number"));
+  EXPECT_THAT(refusal(),
+              HasSubstr("two different manifests with the same sequence number: number 7"));
+  EXPECT_THAT(refusal(options(public_key_, true)),
+              HasSubstr("two different manifests with the same sequence number"));
   // The same database at another time is another manifest, too.
   server_.database = old_.with_signature(key_.sign(old_.manifest(), 7, kTime));
-  EXPECT_THAT(refusal(), HasSubstr("two databases of one number"));
+  EXPECT_THAT(refusal(), HasSubstr("two different manifests with the same sequence number"));
   server_.database = signed_by(key_, new_, 8);
   EXPECT_EQ(keyed().signer()->sequence, 8u);
 }
@@ -220,7 +222,7 @@ TEST_F(LyingServerTest, WithoutAKeyAnOlderManifestAndASecondOneAreTold) {
   EXPECT_THAT(warning(), HasSubstr("rolled back"));
   EXPECT_EQ(session(options(std::nullopt, true)).signer()->warning, "");
   server_.database = signed_by(key_, new_, 5);
-  EXPECT_THAT(warning(), HasSubstr("two databases of one number"));
+  EXPECT_THAT(warning(), HasSubstr("two different manifests with the same sequence number"));
   EXPECT_EQ(seen().newest.at(public_key_).sequence, 5u);
   // What was seen without a key counts for those who have it.
   server_.database = signed_by(key_, new_, 4);

@@ -214,8 +214,9 @@ TEST_F(CommandLine, FormerNamesOfOptionsWorkWithAWarning) {
   const Words former = {"--key-field", "k", "--value-field", "v"};
   const ProgramResult result = run({kBlindfuse, "plan", input}, former);
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.err, AllOf(HasSubstr("--key-field is now --key-column, and goes with"),
-                                HasSubstr("--value-field is now --value-column, and goes with")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("--key-field is now --key-column; the next release"),
+                    HasSubstr("--value-field is now --value-column; the next release")));
   EXPECT_EQ(run({"env", "BLINDFUSE_KEY_FIELD=k", kBlindfuse, "plan", input, "--value-column", "v"})
                 .status,
             0);

@@ -173,7 +173,7 @@ TEST(DryRunOfBuild, ShowsThePlanAndWritesNothing) {
 
   ASSERT_EQ(run(folder, with(build, {"--mode", "packed", "--shards", "2"})).status, 0);
   const auto before = snapshot(folder / "db");
-  EXPECT_THAT(run(folder, dry).out, AllOf(HasSubstr("A build keeps the layout that is there"),
+  EXPECT_THAT(run(folder, dry).out, AllOf(HasSubstr("A build keeps the existing layout"),
                                           HasSubstr("--mode packed --shards 2: ")));
   write_file(folder / "a.tsv", three_thousand_pairs() + "long\t123456789\n");
   EXPECT_THAT(run(folder, dry).out,

@@ -165,7 +165,7 @@ TEST(PlanReport, SaysWhatABuildKeeps) {
   question.kept = plan_modes(packed)[0][0].layout;
   question.why_not_kept.clear();
   EXPECT_THAT(text(question),
-              StartsWith("A build keeps the layout that is there, and --fresh chooses again:\n"
+              StartsWith("A build keeps the existing layout, and --fresh chooses again:\n"
                          "  --mode packed --shards 2: "));
   EXPECT_EQ(json(question).at("kept").at("shard_count"), 2);
 }

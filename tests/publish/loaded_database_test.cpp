@@ -257,7 +257,7 @@ TEST_F(ReloadedDatabase, AsksForMemoryBeforeItCopies) {
     load_database(root_, CopyingEngineMaker(), &old_);
     ADD_FAILURE() << "nothing was thrown";
   } catch (const ResourceError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("what is new in the epoch needs 11258"));
+    EXPECT_THAT(error.what(), HasSubstr("the new part of the epoch needs 11258"));
   }
 }
 

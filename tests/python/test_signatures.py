@@ -103,7 +103,7 @@ def test_each_lie_has_its_name(liar: LyingServer, cache: Path) -> None:
     messages.append(refusal(liar, cache))
     liar.sign(20, since=TIME + 1)
     messages.append(refusal(liar, cache))
-    names = ["is not signed", "by another key", "is wrong", "rolled back", "two databases of one number"]
+    names = ["is not signed", "by another key", "is wrong", "rolled back", "with the same sequence number"]
     assert [[name in message for name in names] for message in messages] == [
         [name == own for name in names] for own in names
     ]

@@ -45,7 +45,7 @@ TEST(QueryBody, RefusesOtherJson) {
     EXPECT_THAT(json_error(body), testing::HasSubstr("the body must be {\"queries\":")) << body;
   }
   EXPECT_EQ(json_error(R"({"queries":["QUJDRA=="],"queries":["QUJDRA=="]})"),
-            "\"queries\" is there twice");
+            "\"queries\" is given twice");
   EXPECT_EQ(json_error(R"({"queries":[]})"), "there is no query in the request");
   EXPECT_EQ(json_error(R"({"queries":["QUJDRA==","QUJDRA==","QUJDRA==","QUJDRA=="]})"),
             "more than 3 queries in one request");

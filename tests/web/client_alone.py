@@ -347,7 +347,7 @@ class ClientAlone(PageTest):
         self.assertEqual(connect(allowRollback=True), [10, None])
         liar.sign(20, since=7)
         messages.append(connect())
-        names = ["is not signed", "by another key", "is wrong", "rolled back", "two databases of one number"]
+        names = ["is not signed", "by another key", "is wrong", "rolled back", "with the same sequence number"]
         for (code, message), own in zip(messages, names, strict=True):
             self.assertEqual(code, "signature", message)
             self.assertEqual([name for name in names if name in message], [own])

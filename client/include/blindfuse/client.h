@@ -81,9 +81,9 @@ class BLINDFUSE_API Client {
   // place: get and get_many then throw NotAskedError, and look_up says which they are.
   std::vector<std::optional<std::string>> get_many(std::span<const std::string> keys,
                                                    std::stop_token stop = {});
-  // The same, with the cost of each look-up.
+  // Also reports the cost of each look-up.
   std::vector<Answer> look_up(std::span<const std::string> keys, std::stop_token stop = {});
-  // The same for entries of an index database. Throws InputError for a keyword database.
+  // Looks up entries of an index database. Throws InputError for a keyword database.
   std::vector<Answer> look_up(std::span<const uint64_t> entries, std::stop_token stop = {});
 
   // The signer of the database, according to the last manifest that was fetched. connect() fetches

@@ -25,13 +25,13 @@ struct HttpOptions {
   std::chrono::seconds timeout{60};
   std::optional<std::string> ca_file;  // trusted certificates (PEM); without it: the system's
   std::optional<std::string> api_key;  // sent with every request
-  // An HTTP proxy, "http://HOST:PORT" or "http://USER:PASSWORD@HOST:PORT". Without it: the proxy that
-  // the environment names (https_proxy, all_proxy, no_proxy; for http servers, http_proxy), or
+  // An HTTP proxy, "http://HOST:PORT" or "http://USER:PASSWORD@HOST:PORT". Without it: the proxy
+  // that the environment names (https_proxy, all_proxy, no_proxy; for http servers, http_proxy), or
   // none. A server at an address of this machine is always reached without a proxy.
   std::optional<std::string> proxy;
 };
 
-// An option that is there has a value: connect() throws InputError for an empty text.
+// An option that is set has a value: connect() throws InputError for an empty text.
 struct ClientOptions {
   std::filesystem::path
       cache_folder;           // for all databases; empty: ~/.cache/blindfuse, or as XDG says

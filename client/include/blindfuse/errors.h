@@ -22,7 +22,7 @@
 
 namespace blindfuse {
 
-// No server answered, the connection broke, or the deadline of the call has passed.
+// There was no answer from a server, the connection broke, or the deadline of the call has passed.
 class BLINDFUSE_API ConnectionError : public ResourceError {
  public:
   using ResourceError::ResourceError;
@@ -84,7 +84,7 @@ class BLINDFUSE_API CacheError : public InputError {
 // again.
 class BLINDFUSE_API NotAskedError : public ResourceError {
  public:
-  // count: of the keys that were not asked for. key_count: of all keys of the call.
+  // count: the keys that were not asked for. key_count: all keys of the call.
   NotAskedError(size_t count, size_t key_count)
       : ResourceError(std::to_string(count) + " of " + std::to_string(key_count) +
                       (key_count == 1 ? " key" : " keys") + (count == 1 ? " was" : " were") +

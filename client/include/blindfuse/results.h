@@ -10,7 +10,7 @@ namespace blindfuse {
 // The result of one look-up, and its cost.
 struct Answer {
   std::optional<std::string> value;  // nothing: the key is not there, or was not asked for
-  // Its share, rounded up, where one query asks for several keys.
+  // The key's share, rounded up, where one query asks for several keys.
   uint64_t query_bytes = 0;
   uint64_t response_bytes = 0;
   double prepare_seconds = 0;  // its share of the pass that made its query

@@ -23,7 +23,7 @@ namespace {
 // blindfuse._errors.from_native(kind, message, status, retry_after) makes the exception.
 void raise(const char* kind, const char* message, nb::object status = nb::none(),
            nb::object retry_after = nb::none()) {
-  // A server's words may be in it.
+  // The text may contain a server's words.
   const nb::object text = nb::steal(PyUnicode_DecodeUTF8(
       message, static_cast<Py_ssize_t>(std::char_traits<char>::length(message)), "replace"));
   const nb::object error = nb::module_::import_("blindfuse._errors")
@@ -31,7 +31,7 @@ void raise(const char* kind, const char* message, nb::object status = nb::none()
   PyErr_SetObject(error.type().ptr(), error.ptr());
 }
 
-// Throws again what is not an error of the library, for nanobind to translate.
+// Throws again errors that are not the library's, for nanobind to translate.
 void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
@@ -104,7 +104,7 @@ NB_MODULE(_blindfuse, m) {
   m.attr("__version__") = BLINDFUSE_VERSION;
   m.attr("QUERIES_PER_REQUEST") = kQueriesPerRequest;
   nb::register_exception_translator(translate);
-  // Daemon threads may hold on to what they use when the interpreter ends.
+  // Daemon threads may still hold objects when the interpreter ends.
   nb::set_leak_warnings(false);
 
   nb::class_<ProcessToken>(m, "ProcessToken")

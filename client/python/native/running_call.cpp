@@ -12,7 +12,7 @@
 namespace blindfuse::python {
 namespace {
 
-// Python's lock may be contended, and queries take milliseconds.
+// Python's lock may be contended, and a query takes milliseconds, so reports are rare.
 constexpr auto kReportEvery = std::chrono::milliseconds(50);
 
 thread_local RunningCall* innermost = nullptr;
@@ -71,8 +71,8 @@ void RunningCall::note_interpreter_ends() {
 bool RunningCall::is_due(const ClientProgress& progress) {
   const auto now = std::chrono::steady_clock::now();
   const bool is_new = stage_ != progress.stage;
-  // A preparation that took a millisecond need not be reported; a download is told of from its
-  // beginning, and whatever was told of to its end.
+  // A preparation that took a millisecond need not be reported. A download is reported from its
+  // beginning, and a reported stage to its end.
   const bool is_download = progress.stage == ClientStage::kFetchingHints;
   const bool is_end = progress.total > 0 && progress.done == progress.total;
   const bool is_edge = is_new ? is_download : is_end;

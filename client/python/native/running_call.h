@@ -13,11 +13,11 @@
 
 namespace blindfuse::python {
 
-// As PyEval_RestoreThread(), but a thread that is not to have the lock any more, as the interpreter
-// ends, stays here.
+// Does what PyEval_RestoreThread() does, except that a thread that must not get the lock any more,
+// because the interpreter ends, stays here.
 void take_lock(PyThreadState* state);
 
-// Python's lock is not this thread's while it exists.
+// Releases Python's lock while it exists.
 class WithoutLock {
  public:
   WithoutLock() : state_(PyEval_SaveThread()) {}
@@ -39,7 +39,7 @@ class RunningCall {
   RunningCall(const RunningCall&) = delete;
   RunningCall& operator=(const RunningCall&) = delete;
 
-  // Whether this thread is within a call of the session. Another call would then wait for itself.
+  // True if this thread is within a call of the session. Another call would then wait for itself.
   static bool is_within(const void* session);
 
   // The library's ProgressCallback. Runs Python's signal handlers, if they may run, and calls the

@@ -27,7 +27,7 @@ nb::list answers_list(const std::vector<Answer>& answers) {
   return list;
 }
 
-// Whether signal handlers run on this thread.
+// True if signal handlers run on this thread.
 bool is_main_thread() {
   const nb::object main = nb::module_::import_("threading").attr("main_thread")();
   return nb::cast<unsigned long>(main.attr("ident")) == PyThread_get_thread_ident();
@@ -36,7 +36,7 @@ bool is_main_thread() {
 }  // namespace
 
 void Stop::request() {
-  // What a request wakes may wait for the lock.
+  // A request may wake a thread that waits for the lock.
   const WithoutLock unlocked;
   source_.request_stop();
 }
@@ -75,7 +75,7 @@ auto Session::call(nb::handle progress, const Stop* stop, Work&& work) {
         "a progress callback or a signal handler must not use the client that called it;"
         " connect another one");
   }
-  // While another thread's call runs it may wait without a word from the library.
+  // This call may wait for another thread's call, without a report from the library.
   const bool apart = !running_.empty() && is_main_thread();
   const auto source =
       running_.insert(running_.end(), stop != nullptr ? stop->source() : std::stop_source());

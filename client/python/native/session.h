@@ -38,7 +38,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Stops what is running. Afterwards every call throws InputError.
+  // Stops the calls in progress. Afterwards every call throws InputError.
   void close();
 
   nanobind::object get(nanobind::bytes key, nanobind::handle progress, const Stop* stop);

@@ -17,7 +17,7 @@
 //   message:
 //              what the browser says of that signature
 //   mergeSigners  as `keys` what is kept of signers elsewhere, or nothing: gives as bytes what both
-//              have seen (client/seen_signers.h)
+//              have seen (client/manifest_guard.h)
 //
 // An answer with "unchecked", and the message as bytes, is none yet: the browser is to check that
 // signature, and the same is to be asked again.
@@ -66,10 +66,10 @@ namespace {
 using nlohmann::json;
 using std::chrono::steady_clock;
 
-// Messages to a page cost it time.
+// A page spends time on each message.
 constexpr std::chrono::milliseconds kProgressInterval{50};
 
-// What is answered when there is no memory left to say more.
+// The answer when there is no memory left to say more.
 constexpr std::string_view kNoMemory =
     R"({"error":{"code":"machine","message":"the browser gives no more memory; close other pages"}})";
 
@@ -85,7 +85,7 @@ struct Answered {
   }
 };
 
-// Everything of the one client that a module has.
+// The state of the one client that a module has.
 class Core {
  public:
   json call(const json& request, std::span<const uint8_t> keys, std::vector<uint8_t>& bytes) {
@@ -133,7 +133,7 @@ class Core {
     throw std::logic_error("no such request: " + op);
   }
 
-  // As of the last manifest that could be read.
+  // Describes the last manifest that could be read.
   json info() {
     if (!session_) return nullptr;
     if (!last_.manifest.empty()) {
@@ -157,7 +157,7 @@ class Core {
             {"warning", in_our_words(status->warning)}};
   }
 
-  // What was not taken is nothing to tell of.
+  // A manifest that was refused is not reported.
   void forget_manifest() { last_.manifest.clear(); }
 
   size_t prepared_count() const { return session_ ? session_->prepared_count() : 0; }
@@ -265,7 +265,7 @@ class Core {
     preparation_.reset();
     const Manifest& manifest = session_->database().manifest();
     if (manifest.layout.mode() == Mode::kPacked) {
-      // A few tens of milliseconds: less than handing parts of it around would take.
+      // This takes a few tens of milliseconds, less than handing out parts of it would.
       session_->prepare(count);
       return {{"panels", 0}};
     }

@@ -4,9 +4,9 @@
 
 #include <array>
 
-// The reply stays in JavaScript until its parts have been fetched, one after another.
-// Pointers arrive as signed numbers: `>>> 0`, and no slice() of the heap, which would count a
-// negative one from the end.
+// The reply stays in JavaScript until its parts have been fetched, one after another. Pointers
+// arrive as signed numbers: `>>> 0`, and no slice() of the heap, which would count a negative one
+// from the end.
 // clang-format off
 EM_JS(int, blindfuse_host_exchange,
       (const char* method, const char* url, const char* range, const char* api_key,

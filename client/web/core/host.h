@@ -19,7 +19,7 @@ struct ExchangeRequest {
   std::string range;  // of the header; empty: none
   std::string api_key;
   std::span<const uint8_t> body;  // of a POST
-  // No more is copied of what comes:
+  // At most this many bytes of a body are copied:
   uint64_t body_bytes_max = 0;           // of a success
   uint64_t problem_bytes_max = 0;        // of anything else
   std::chrono::milliseconds timeout{1};  // for all of it, at least 1
@@ -27,11 +27,11 @@ struct ExchangeRequest {
 
 struct ExchangeReply {
   int status = 0;     // 0: no whole answer came
-  std::string error;  // what the browser says of that; "TimeoutError" when that was why
+  std::string error;  // the browser's error; "TimeoutError" if the time was over
   std::string content_type;
   std::string retry_after;
   std::string content_range;
-  uint64_t body_bytes = 0;  // that came
+  uint64_t body_bytes = 0;  // the number received
   std::vector<uint8_t> body;
 };
 

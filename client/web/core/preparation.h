@@ -49,7 +49,7 @@ class Preparation {
   std::vector<SecretFactor> factors_;
 };
 
-// For each secret 64 words a panel, s A.
+// Takes 64 words a panel for each secret, and returns s A.
 std::vector<uint8_t> multiply_elsewhere(std::span<const uint8_t> for_others, uint64_t first,
                                         uint64_t last);
 

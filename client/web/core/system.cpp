@@ -1,5 +1,6 @@
-// What the client library asks of the operating system, where the browser is that: randomness and
-// process tokens (in place of src/system/random.cpp and process_token.cpp), sleep, and disks.
+// The parts of the operating system that the client library uses, implemented by the browser:
+// randomness and process tokens (in place of src/system/random.cpp and process_token.cpp), sleep,
+// and disks.
 #include <emscripten/emscripten.h>
 
 #include <algorithm>
@@ -47,7 +48,7 @@ extern "C" int syncfs(int) { return 0; }
 namespace blindfuse {
 
 void fill_from_system(std::span<uint8_t> bytes) {
-  constexpr size_t kBytesMax = 65'536;  // that the browser gives at a time
+  constexpr size_t kBytesMax = 65'536;  // the browser's limit for one call
   while (!bytes.empty()) {
     const size_t count = std::min(bytes.size(), kBytesMax);
     if (blindfuse_system_random(bytes.data(), count) == 0) {
@@ -57,7 +58,7 @@ void fill_from_system(std::span<uint8_t> bytes) {
   }
 }
 
-// A worker's memory is never copied: nothing here forks.
+// A worker's memory is never copied: there is no fork here.
 ProcessToken ProcessToken::current() { return ProcessToken(1); }
 bool ProcessToken::is_current() const noexcept { return value_ == 1; }
 

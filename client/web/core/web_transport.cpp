@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kPieceBytes = uint64_t{2} << 20;
 
-// Of "bytes 0-99/1234".
+// Returns 1234 for "bytes 0-99/1234".
 std::optional<uint64_t> total_in(std::string_view content_range) {
   const size_t slash = content_range.rfind('/');
   if (slash == std::string_view::npos) return std::nullopt;
@@ -55,7 +55,7 @@ ExchangeReply WebTransport::send(ExchangeRequest request, const BodyReceiver& re
                         " --cors-origin)");
 }
 
-// The length is that of what came: a header's may be of a compressed form of it.
+// The length is that of the bytes that came: a header's may be of a compressed form.
 HttpReply WebTransport::hand_over(const ExchangeReply& reply, BodyReceiver& receiver) const {
   if (succeeded(reply.status)) {
     receiver.begin(reply.status, reply.body_bytes);

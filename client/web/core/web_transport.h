@@ -13,7 +13,7 @@ namespace blindfuse::web {
 
 // The last bytes that a client received, for inspection.
 struct LastExchange {
-  std::string manifest;  // what /v1/database answered, good or bad, until it is taken
+  std::string manifest;  // the answer of /v1/database, good or bad, until it is taken
   bool keep_bodies = false;
   std::vector<uint8_t> query;  // while keep_bodies is set
   std::vector<uint8_t> response;

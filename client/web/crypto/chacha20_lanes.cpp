@@ -17,7 +17,7 @@
 namespace blindfuse::web {
 namespace {
 
-// One word of each of four blocks.
+// A vector has one word of each of four blocks.
 using Lanes [[gnu::vector_size(16)]] = uint32_t;
 using Bytes [[gnu::vector_size(16)]] = uint8_t;
 
@@ -26,8 +26,8 @@ constexpr size_t kBlockWords = 16;
 constexpr size_t kStepWords = kLanes * kBlockWords;
 using State = std::array<Lanes, kBlockWords>;
 
-// By whole bytes, a shuffle. WebAssembly has two: with the indices in the instruction, of which V8
-// loads them again each time, and this one, whose indices it keeps in a register.
+// Rotates by whole bytes, with a shuffle. WebAssembly has two: with the indices in the instruction,
+// of which V8 loads them again each time, and this one, whose indices it keeps in a register.
 template <int kBytes>
 [[gnu::always_inline]] inline Lanes rotate_bytes(Lanes v) {
   constexpr auto kFrom = [](int i) { return i / 4 * 4 + (i + 4 - kBytes) % 4; };

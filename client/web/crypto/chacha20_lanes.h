@@ -14,7 +14,7 @@
 
 namespace blindfuse::web {
 
-// As blindfuse::chacha20_keystream().
+// Computes the keystream of blindfuse::chacha20_keystream().
 void keystream(const ChaChaKey& key, uint64_t nonce, std::span<uint32_t> words);
 
 // A secret as SecretFactor has it: s x is ((x xor flip) and keep), plus one where s = -1, which the

@@ -1,5 +1,5 @@
-// What src/protocol/sha256.cpp and src/protocol/chacha20.cpp have from OpenSSL, where there is no
-// OpenSSL, and client/panel_product.cpp for vectors of 128 bits.
+// Implements, without OpenSSL, the functions of src/protocol/sha256.cpp and
+// src/protocol/chacha20.cpp, and those of client/panel_product.cpp for vectors of 128 bits.
 #include <utility>
 #include <vector>
 

@@ -73,7 +73,7 @@ void Sha256Portable::update(std::span<const uint8_t> bytes) {
 std::array<uint8_t, 32> Sha256Portable::finish() {
   const uint64_t bits = length_ * 8;
   const auto used = static_cast<size_t>(length_ % kBlockBytes);
-  // One bit, zeros, and the length in the last 8 bytes of a block.
+  // The padding is one bit, zeros, and the length in the last 8 bytes of a block.
   std::array<uint8_t, 2 * kBlockBytes> padding{0x80};
   const size_t count = (used < 56 ? 56 : 120) - used;
   store_be(padding.data() + count, static_cast<uint32_t>(bits >> 32));

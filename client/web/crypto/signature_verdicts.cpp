@@ -11,7 +11,7 @@ struct NotedVerdict {
   web::Verdict verdict = web::Verdict::kUnable;
 };
 
-// One is enough: a client has one manifest after another.
+// One verdict is enough: a client has one manifest after another.
 std::optional<NotedVerdict>& noted_verdict() {
   static std::optional<NotedVerdict> noted;
   return noted;

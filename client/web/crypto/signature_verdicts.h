@@ -11,7 +11,7 @@
 
 namespace blindfuse::web {
 
-// Not an error of the library's kinds: only the module's exports handle it.
+// This is not one of the library's errors: only the module's exports handle it.
 struct UncheckedSignature {
   PublicKey signer;
   std::string message;

@@ -1,6 +1,7 @@
 // Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
 
-// What the server saw of the last look-ups: the bytes of the queries as they went out, their sizes and times, side by side.
+// Shows what the server saw of the last look-ups: the bytes of the queries as they went out, their sizes and times,
+// side by side.
 
 import { count, counted, duration, element, hex, size } from './format.js';
 
@@ -9,7 +10,7 @@ const PICTURE_HEIGHT = 96;
 const HEX_BYTES = 48;
 const MEASURED_MAX = 1 << 18;  // bytes; more would say no more, and take longer
 
-// What is due in between gets its turn.
+// Other tasks that are due get their turn in between.
 const nextTask = () => new Promise((resolve) => setTimeout(resolve));
 
 /** Bits of entropy a byte, counted byte by byte: 8 when every value is as frequent as any other. */

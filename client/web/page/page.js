@@ -19,7 +19,7 @@ const button = byId('look-up');
 const status = byId('status');
 const answer = byId('answer');
 
-// What secrecy rests on, by the database's mode.
+// Secrecy rests on these assumptions, by the database's mode.
 const assumptions = {
   hint: byId('assumption').textContent,
   packed: 'This rests on Learning With Errors over rings, a close relative of the problem that standard post-quantum ' +
@@ -32,7 +32,7 @@ const serverUrl = new URL('.', document.baseURI).href;
 const setup = new Setup();
 const evidence = new Evidence(byId('evidence'));
 
-// From the fragment of the address, which browsers do not send: /#server-key=HEX.
+// The fragment of the address has the settings, since browsers do not send it: /#server-key=HEX.
 const settings = new URLSearchParams(location.hash.slice(1));
 const serverKey = settings.get('server-key');
 
@@ -42,8 +42,8 @@ let attempt = 0;     // counts connections: reports of an earlier one are ignore
 let isReady = false;
 let looking = false;
 let lookingSince = 0;
-let verify = false;  // what is kept of the hints was damaged
-let pending = null;  // what was asked for before the page was ready
+let verify = false;  // the stored hints were damaged
+let pending = null;  // the key that was entered before the page was ready
 
 function say(text) {
   status.textContent = text;
@@ -97,7 +97,7 @@ const consent = {
     try {
       localStorage.setItem(this.key, String(bytes));
     } catch {
-      // Then it is asked again the next time.
+      // The next attempt asks for it again.
     }
   },
 };
@@ -252,7 +252,7 @@ function showAnswer(key, result, seconds) {
   const beforehand = seconds < result.prepareSeconds + result.serverSeconds + result.decodeSeconds;
   say(`Answered in ${duration(seconds)}${beforehand ? '; the query had been made before you asked' : ''}.`);
   describe(client.info);
-  // Ready for the next one, but without the keyboard of a phone over the answer.
+  // The field is ready for the next key, but without the keyboard of a phone over the answer.
   if (document.activeElement === input && matchMedia('(pointer: fine)').matches) input.select();
 }
 

@@ -27,7 +27,7 @@ export class Setup {
 
   constructor() {
     this.#button.addEventListener('click', () => {
-      // The button goes; whoever is there by keyboard stays in the card.
+      // The button goes; a person at the keyboard stays in the card.
       this.#title.focus();
       this.#act();
     });

@@ -9,7 +9,7 @@ namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
 namespace {
 
-// Whether scan_wgmma can run. One thread answers.
+// Answers 1 if scan_wgmma can run. One thread answers.
 __global__ void ask_for_wgmma(uint32_t* answer) {
   if (threadIdx.x == 0) *answer = runs_wgmma_code() ? 1 : 0;
 }

@@ -53,8 +53,8 @@ class ChunkWalk {
   constexpr uint32_t tile() const { return tile_; }
   constexpr uint32_t step() const { return step_; }
 
-  // To the next step. Returns whether the piece is over: then the tile may be another one, and the
-  // step need not be the next. After the last one it is anywhere.
+  // Moves to the next step. Returns whether the piece is over: then the tile may be another one,
+  // and the step need not be the next. After the last one it is anywhere.
   constexpr bool advance() {
     if (++step_ % kChunkSteps != 0 && step_ != step_count_) return false;
     if (turns_left_ == 1) {

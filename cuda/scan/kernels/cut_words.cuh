@@ -1,8 +1,8 @@
 // Cuts query words into limbs (cuda/scan/kernels/scan_args.h).
 //
-// Roofline: reads query_bits / 8 and writes 4 bytes a word; at the memory's rate,
-// batch * 8 / C of a scan's time. What adds up the words (QuerySums) takes 4 bytes a word more,
-// from the second-level cache: all queries use the same weights.
+// Roofline: reads query_bits / 8 and writes 4 bytes a word; at the memory's rate, batch * 8 / C of
+// a scan's time. The sums of words (QuerySums) take 4 bytes a word more, from the second-level
+// cache: all queries use the same weights.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ namespace {
       if (r >= from.row_count) return 0u;
       const uint64_t bit = r * from.bits;
       const uint32_t low = sequence[bit / 32], high = sequence[bit / 32 + 1];
-      // What lies above the number is shifted out.
+      // The shift drops the bits above the number.
       const uint32_t word = __funnelshift_r(low, high, static_cast<uint32_t>(bit % 32))
                             << (32 - from.bits);
       const uint4& four = weights[i / 4];

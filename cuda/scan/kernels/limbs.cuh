@@ -39,7 +39,7 @@ __device__ __forceinline__ uint32_t combine_limbs(int32_t s0, int32_t s1, int32_
          (static_cast<uint32_t>(s2) << 16) + (static_cast<uint32_t>(s3) << 24);
 }
 
-// word(i) for i = 0 .. 15 into the four limb rows of query q, from row `row` on.
+// Cuts word(i) for i = 0 .. 15 into the four limb rows of query q, from row `row` on.
 template <typename Word>
 __device__ __forceinline__ void cut_sixteen(const Limbs& limbs, uint32_t q, uint64_t row,
                                             const Word& word) {

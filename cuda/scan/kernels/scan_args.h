@@ -91,9 +91,9 @@ struct QuerySums {
   uint32_t* sums = nullptr;
 };
 
-// Words of queries times the bytes of a matrix. What is made of the sums over the rows is up to the
-// epilogue of the kernel (cuda/scan/kernels/word_products.cuh); Result is the type of what it adds
-// to.
+// Words of queries times the bytes of a matrix. The epilogue of the kernel
+// (cuda/scan/kernels/word_products.cuh) makes results of the sums over the rows; Result is the type
+// to which it adds.
 //
 // Rows come in steps of 128. The limbs are zero where a step has rows that do not count, so that
 // any byte may stand there in the matrix. products are added to by many blocks at the same time;

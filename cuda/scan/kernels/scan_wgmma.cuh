@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kWgmmaThreads, wgmma_blocks(kLimbRows))
   if (left == 0) return;
   uint8_t* const shared = dynamic_shared_memory();
 
-  // As in scan_mma.cuh. The block's threads copy 32 rows at a time.
+  // The block's threads copy 32 rows at a time, into stages as in scan_mma.cuh.
   ChunkWalk limbs_ahead = walk;
   uint32_t limbs_left = left;
   uint32_t stage_to_fill = 0;
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(kWgmmaThreads, wgmma_blocks(kLimbRows))
       }
     }
     wgmma_commit();
-    // While the tensor cores work: everything that the next step needs.
+    // The next step is prepared while the tensor cores work.
     const uint32_t tile = walk.tile();
     const bool piece_ends = walk.advance();
     if (piece_ends) {

@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kWgmmaTmaThreads, 1)
     if (threadIdx.x != 0) return;
     const uint64_t once = evict_first_policy();
     for (; left > 0; --left) {
-      // At first all stages are empty: what comes before phase 0 has parity 1.
+      // All stages are empty at first: the phase before phase 0 has parity 1.
       wait_for_phase(empty + at.stage, at.parity ^ 1);
       arrive_and_expect(full + at.stage, Stages::kStageBytes);
       uint8_t* const stage = shared + at.stage * Stages::kStageBytes;
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kWgmmaTmaThreads, 1)
   take_query_tile<kLimbRows>(args);
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t warp = threadIdx.x / 32 - kGroupThreads / 32;
-  // By way of lane 0, so that the compiler knows that a warp has one value, as descriptors need.
+  // The shuffle from lane 0 tells the compiler that a warp has one value, as descriptors need.
   const uint32_t group = __shfl_sync(0xffffffffu, warp / 4, 0);
   const uint64_t columns_at = operand_descriptor(shared + group * (kTensorTileBytes / 2));
   const uint64_t limbs_at = operand_descriptor(shared + kTensorTileBytes);

@@ -1,4 +1,4 @@
-// What the kernels on tensor cores have in common (scan_mma.cuh, scan_wgmma.cuh,
+// The common part of the kernels on tensor cores (scan_mma.cuh, scan_wgmma.cuh,
 // scan_wgmma_tma.cuh): how columns and queries are shared out among blocks and warps.
 //
 // In all of them a lane has the bytes of the columns g, g + 8, ... of its warp (g = lane / 4).

@@ -1,4 +1,4 @@
-// What every product is checked with (cuda/scan/check_vector.h).
+// Kernels that make the check vector and compare every product with it (cuda/scan/check_vector.h).
 #pragma once
 
 #include <cstdint>

@@ -20,8 +20,8 @@ constexpr bool kHasWgmma = true;
 constexpr bool kHasWgmma = false;
 #endif
 
-// Whether the code that runs is what these instructions are in. A GPU of compute capability 9.0
-// runs other code if its driver compiles the PTX instead (CUDA_FORCE_PTX_JIT).
+// True if the running code contains these instructions. A GPU of compute capability 9.0 runs other
+// code if its driver compiles the PTX instead (CUDA_FORCE_PTX_JIT).
 __device__ __forceinline__ bool runs_wgmma_code() { return kHasWgmma; }
 
 // The products that are started after the next barrier see what this thread wrote to shared memory,
@@ -40,11 +40,11 @@ __device__ __forceinline__ void pin(uint4& v) {
   asm volatile("" : "+r"(v.x), "+r"(v.y), "+r"(v.z), "+r"(v.w)::"memory");
 }
 
-// Registers that were written are ready for the products that are started next.
+// Makes registers that were written ready for the products that are started next.
 __device__ __forceinline__ void wgmma_fence() {
   BLINDFUSE_WGMMA("wgmma.fence.sync.aligned;" ::: "memory");
 }
-// Right after the last of the products that are waited for together.
+// Called right after the last of the products that are waited for together.
 __device__ __forceinline__ void wgmma_commit() {
   BLINDFUSE_WGMMA("wgmma.commit_group.sync.aligned;" ::: "memory");
 }

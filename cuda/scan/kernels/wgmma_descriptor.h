@@ -1,5 +1,5 @@
-// How wgmma is told where its operand lies in shared memory. The compiler for GPUs, and tests on
-// the processor, make it with the same function.
+// The descriptor that tells wgmma where its operand lies in shared memory. The compiler for GPUs,
+// and tests on the processor, make it with the same function.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ namespace blindfuse {
 #define BLINDFUSE_WGMMA(...) __trap()
 #endif
 
-// Eight registers and what they are called; 16, 32 and 64 of them.
+// The names of eight registers, and of 16, 32 and 64 of them.
 #define BLINDFUSE_NAMES_0 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define BLINDFUSE_NAMES_8 "%8, %9, %10, %11, %12, %13, %14, %15"
 #define BLINDFUSE_NAMES_16 "%16, %17, %18, %19, %20, %21, %22, %23"

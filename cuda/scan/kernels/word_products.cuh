@@ -1,8 +1,8 @@
 // Products modulo 2^32: the epilogue of a scan.
 //
 // A product's kernel has, for a query and a column, four sums over rows, one for each limb of the
-// query's words. What becomes of them is a template parameter, the epilogue, of which this is one
-// and cuda/packing/kernels/point_sums.cuh the other. The main loops are the same for all. An
+// query's words. A template parameter, the epilogue, makes results of them: this is one epilogue,
+// and cuda/packing/kernels/point_sums.cuh is the other. The main loops are the same for all. An
 // epilogue has
 //
 //   Args, Result   ProductArgs<Result>
@@ -67,7 +67,7 @@ struct WordProducts {
     }
   }
 
-  // Of kLimbRows / 4 queries.
+  // Adds the sums of kLimbRows / 4 queries.
   template <int kLimbRows>
   static __device__ __forceinline__ void add_wgmma(const int32_t (&sums)[kLimbRows / 2],
                                                    const ScanArgs& args, uint32_t first_column,
@@ -83,8 +83,8 @@ struct WordProducts {
     }
   }
 
-  // Where limbs are columns of the tensor cores' product: adds the sums of query lane % 4 of a four
-  // to the product of the lane's k-th column. low and high are its lower and its upper two limbs.
+  // Adds the sums of query lane % 4 of a four to the product of the lane's k-th column, where limbs
+  // are columns of the tensor cores' product. low and high are its lower and its upper two limbs.
   static __device__ __forceinline__ void add_column(const ScanArgs& args, int four, uint32_t first,
                                                     uint32_t columns, uint32_t k, uint32_t lane,
                                                     const int32_t* low, const int32_t* high) {

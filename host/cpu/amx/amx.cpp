@@ -17,7 +17,7 @@ bool has_tiles() {
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-// Not every compiler knows these by name (Intel's Software Developer's Manual, CPUID, leaf 7).
+// Some compilers do not know these by name (Intel's Software Developer's Manual, CPUID, leaf 7).
 bool has_instructions() {
   constexpr unsigned kTile = 1u << 24;
   constexpr unsigned kInt8 = 1u << 25;

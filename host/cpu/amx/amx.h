@@ -4,7 +4,7 @@
 
 namespace blindfuse {
 
-// Whether this processor has AMX for bytes, and the system lets this process use it.
+// True if this processor has AMX for bytes, and the system lets this process use it.
 //
 // Linux gives a process the tile registers on request (Documentation/arch/x86/xstate.rst). It
 // refuses if a stack for signals has no room for them. Afterwards no thread can have a signal stack

@@ -14,7 +14,7 @@ using ring::kDimension;
 
 constexpr size_t kPackWords = kPackColumns * kDimension;
 
-// Of each bucket.
+// There is one element for each bucket.
 std::vector<HintPolynomials> polynomials_of(std::span<const uint32_t> blocks, uint64_t row_count) {
   invariant(row_count == 0 ? blocks.empty() : blocks.size() % row_count == 0,
             "whole buckets of public polynomials");

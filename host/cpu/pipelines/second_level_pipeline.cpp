@@ -73,8 +73,8 @@ class SecondLevelPipeline final : public AnswerPipeline {
     const uint64_t found_bytes = bit_sequence_bytes(word_count_, spec_.word_bits);
     const uint64_t bytes = spec_.response_bytes();
     responses_.resize(oldest.count * bytes);
-    // As many queries at a time as there are threads, which share the steps that can be shared: a
-    // query alone has all threads for these.
+    // A group of as many queries as there are threads is answered at a time. Its threads share the
+    // steps that can be shared: a query alone has all threads for these.
     for (size_t first = 0; first < oldest.count; first += works_.size()) {
       const size_t count = std::min(works_.size(), oldest.count - first);
       for (size_t i = 0; i < count; ++i) {
@@ -94,7 +94,7 @@ class SecondLevelPipeline final : public AnswerPipeline {
     size_t first;
     size_t count;
   };
-  // Of a query in progress.
+  // The state of a query in progress.
   struct QueryWork {
     QueryWork(const SecondLevelPacker& packer, uint64_t entry_count)
         : memory(map_memory("entries of a second level", entry_count * sizeof(int32_t))),
@@ -103,7 +103,7 @@ class SecondLevelPipeline final : public AnswerPipeline {
 
     size_t slot = 0;
     std::span<uint8_t> response;
-    // They are read by columns, and so want few pages.
+    // The entries are read by columns, and so need few pages.
     const std::shared_ptr<void> memory;
     const std::span<int32_t> entries;  // rows times columns
     SecondLevelPacker::Work pack;
@@ -122,7 +122,7 @@ class SecondLevelPipeline final : public AnswerPipeline {
             work.body};
   }
 
-  // The first `count` queries in progress.
+  // Answers the first `count` queries in progress.
   void answer(size_t count) {
     const uint64_t mask_bytes = bit_sequence_bytes(kDimension, spec_.mask_bits);
     for (size_t column = 0; column < columns_; column += kPackColumns) {
@@ -163,7 +163,7 @@ class SecondLevelPipeline final : public AnswerPipeline {
   void read_entries(std::span<const uint8_t> first, QueryWork& work) const {
     const uint32_t bits = spec_.word_bits;
     const auto entries = work.entries.first(word_count_);
-    // There are many of them: they become entries where they are read to.
+    // There are many of them, so they become entries in the place where they are read to.
     read_bit_sequence(first, bits, 0,
                       {reinterpret_cast<uint32_t*>(entries.data()), entries.size()});
     for (int32_t& entry : entries) {

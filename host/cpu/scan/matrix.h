@@ -36,13 +36,14 @@ class Matrix {
   static constexpr uint64_t kGroupRows = 64;
 
   Matrix() = default;
-  // All zero, in huge pages if the system has them. Takes no memory yet.
+  // Makes a matrix of zeros, in huge pages if the system has them. Takes no memory yet.
   Matrix(uint64_t row_count, uint64_t column_count)
       : Matrix(row_count, column_count, usual_slab_columns(row_count, column_count)) {}
   // slab_columns: a multiple of 6.
   Matrix(uint64_t row_count, uint64_t column_count, uint64_t slab_columns);
 
-  // A width at which a product is hardly slower: all columns, or 512 or more in 64 MiB or more.
+  // Returns a width at which a product is hardly slower: all columns, or 512 or more in 64 MiB or
+  // more.
   static uint64_t usual_slab_columns(uint64_t row_count, uint64_t column_count);
 
   uint64_t row_count() const { return row_count_; }
@@ -69,7 +70,7 @@ class Matrix {
   // them.
   void take_memory();
 
-  // `count` columns from `first` on, R bytes each, one after another.
+  // Returns `count` columns from `first` on, R bytes each, one after another.
   std::vector<uint8_t> columns(uint64_t first, uint64_t count) const;
   int8_t at(uint64_t row, uint64_t column) const { return *group(row, column); }
 

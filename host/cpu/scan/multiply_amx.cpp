@@ -28,14 +28,14 @@ constexpr size_t kQueriesAtOnce = 64;
 constexpr size_t kFewQueries = 2;
 constexpr size_t kNarrowQueries = 8;
 
-// What is made of the operands, in the order in which tiles are loaded.
+// The scratch memory holds the operands in the order in which tiles are loaded.
 constexpr size_t kQueriesBytes = kQueriesAtOnce / kTileQueries * kBlockGroups * kTileBytes;
 constexpr size_t kStripBytes = kBlockGroups * kStripGroupBytes;
 constexpr size_t kScratchBytes = kQueriesBytes + kStripBytes;
 
 size_t at_most(size_t count, size_t most) { return count < most ? count : most; }
 
-// Within each four words: their first bytes, then their second, and so on.
+// Every four words become their first bytes, then their second, and so on.
 void cut(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* limbs) {
   const __m512i by_limb =
       _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
@@ -67,7 +67,7 @@ void interleave_queries(const MultiplyArgs& args) {
   }
 }
 
-// Where the columns of a strip begin, and how far apart their groups are.
+// The places where the columns of a strip begin, and the distances of their groups.
 struct Strip {
   const int8_t* columns[kStripColumns];
   size_t strides[kStripColumns];
@@ -84,7 +84,7 @@ struct Strip {
                    args.first_group * strides[i] + (first + i - tile) * kGroupRows;
     }
   }
-  // Of what comes after the last strip; its layout is the same, except for its last columns.
+  // The strip that comes after the last one. Its layout is the same, except for its last columns.
   explicit Strip(const MultiplyArgs& args) : width(at_most(args.column_count, kStripColumns)) {
     for (size_t i = 0; i < width; ++i) {
       strides[i] = kTileColumns * kGroupRows;
@@ -210,7 +210,8 @@ void multiply_many(const MultiplyArgs& args) {
   _tile_release();
 }
 
-// As kMultiplyAvx512Vnni cuts them: the first bytes of 64 words, then the second, and so on.
+// Queries are cut as by kMultiplyAvx512Vnni: the first bytes of 64 words, then the second, and so
+// on.
 void multiply_as_vnni(const MultiplyArgs& args) {
   MultiplyArgs few = args;
   few.queries = args.scratch;
@@ -226,7 +227,7 @@ void multiply_as_vnni(const MultiplyArgs& args) {
       const __m512i limbs[4] = {
           _mm512_unpacklo_epi64(low01, low23), _mm512_unpackhi_epi64(low01, low23),
           _mm512_unpacklo_epi64(high01, high23), _mm512_unpackhi_epi64(high01, high23)};
-      // Within 128 bits now words k, 4 + k, 8 + k ...; four lanes of them.
+      // Each 128 bits now have words k, 4 + k, 8 + k ...; there are four lanes of them.
       const __m512i in_order =
           _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
       for (size_t l = 0; l < 4; ++l) {

@@ -25,7 +25,7 @@ const __m256i* vectors(const uint8_t* bytes) { return reinterpret_cast<const __m
       : "x"(a), "x"(b));
 }
 
-// The same with numbers in memory, which the instruction reads itself.
+// Takes one operand from memory, which the instruction reads itself.
 [[gnu::always_inline]] inline void add_products(__m256i& sum, const __m256i* a, __m256i b) {
   __m256i products;
   asm volatile(
@@ -110,10 +110,10 @@ struct Unit {
 using FewQueriesUnit = Unit<true>;
 using ManyQueriesUnit = Unit<false>;
 
-// With three queries and with more than four, a run of 1024 rows of some tiles passes for three
+// For three queries and for more than four, a run of 1024 rows of some tiles passes for three
 // queries before it passes for the next three. So the words of three (12 KiB) stay in the
 // first-level cache while six columns after six columns (6 KiB) come from the second-level one,
-// where the run of all these tiles is (24 KiB), and what comes next is fetched from memory into it.
+// where the run of all these tiles is (24 KiB), and the next tiles are fetched from memory into it.
 constexpr size_t kRunGroups = kFewQueriesGroups;
 constexpr size_t kQueriesTogether = 3;
 constexpr size_t kTilesTogether = 4;
@@ -121,7 +121,7 @@ constexpr size_t kPairs = kTileColumns / ManyQueriesUnit::kColumns;
 
 bool passes_by_threes(size_t query_count) { return query_count == 3 || query_count > 4; }
 
-// Of as many that are left; never one, since four are two and two.
+// The number of queries of the next pass; never one, since four are two and two.
 size_t queries_together(size_t left) {
   return left == 4 || left < kQueriesTogether ? 2 : kQueriesTogether;
 }
@@ -137,7 +137,7 @@ struct RunOfTile {
   size_t lines_a_group;  // of these
 };
 
-// A function of its own, so that the compiler has all registers for it.
+// It is a function of its own, so that the compiler has all registers for it.
 template <size_t kQueries>
 [[gnu::noinline]] void multiply_pair(const MultiplyArgs& args, const RunOfTile& run, size_t query,
                                      size_t pair) {
@@ -164,8 +164,8 @@ template <size_t kQueries>
   sums.add_to(products);
 }
 
-// Where the run of groups is that comes kTilesTogether tiles after the one with this first column:
-// in the same run, in one after it, or in what is next.
+// The place of the run of groups that comes kTilesTogether tiles after the one with this first
+// column: in the same run, in one after it, or in the next memory.
 const int8_t* run_ahead(const MultiplyArgs& args, size_t column, size_t group, size_t columns) {
   column += kTilesTogether * kTileColumns;
   while (column >= columns && group < args.group_count) {
@@ -233,10 +233,10 @@ void multiply(const MultiplyArgs& args) {
   multiply_tiles<FewQueriesUnit>(args);
 }
 
-// 64 low halves, then 64 high ones.
+// Writes 64 low halves, then 64 high ones.
 void cut(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* limbs) {
   const __m256i low_half = _mm256_set1_epi32(0xffff);
-  // What the low half lacks for being signed, the high one has more.
+  // The low half is signed: carry its borrow into the high half.
   const __m256i carry = _mm256_set1_epi32(0x8000);
   for (size_t g = 0; g < group_count; ++g) {
     const auto* from = reinterpret_cast<const __m256i*>(words + g * group_stride);

@@ -9,7 +9,8 @@
 namespace blindfuse {
 namespace {
 
-// Not _mm512_reduce_add_epi32: GCC 12 writes that as additions of int, whose overflow is undefined.
+// _mm512_reduce_add_epi32 would not do: GCC 12 writes that as additions of int, whose overflow is
+// undefined.
 uint32_t sum_of(__m512i lanes) {
   const __m256i eight =
       _mm256_add_epi32(_mm512_castsi512_si256(lanes), _mm512_extracti64x4_epi64(lanes, 1));

@@ -13,7 +13,7 @@
 namespace blindfuse {
 namespace {
 
-// Four sums of four 128-bit vectors of four.
+// Returns four sums, each of four 128-bit vectors of four.
 __m128i sums_of_four(__m128i a, __m128i b, __m128i c, __m128i d) {
   return _mm_hadd_epi32(_mm_hadd_epi32(a, b), _mm_hadd_epi32(c, d));
 }
@@ -82,7 +82,7 @@ struct Unit {
 
 // The k-th bytes of 64 words become the k-th 64 bytes.
 void cut(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* limbs) {
-  // Within each four words: their first bytes, then their second, and so on.
+  // Every four words become their first bytes, then their second, and so on.
   const __m512i by_limb =
       _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
   // Undoes the order that unpacking within 128 bits leaves behind.

@@ -12,7 +12,7 @@ namespace blindfuse {
 
 namespace {
 
-// In the order in which they are usually fast.
+// The kernels are in the order in which they are usually fast.
 constexpr std::array kKernels = {
 #if defined(__x86_64__)
     &kMultiplyAmx,      &kMultiplyAvx512Vnni, &kMultiplyAvxVnni, &kMultiplyAvx512, &kMultiplyAvx2,
@@ -32,7 +32,8 @@ namespace {
 // show what it does for more, and a fraction of a millisecond.
 double measure_seconds(const MultiplyKernel& kernel) {
   constexpr size_t kRows = Matrix::kBlockRows, kColumns = 192, kQueries = 32;
-  // Written to: untouched memory is one page of zeros at many addresses, which no cache likes.
+  // The matrix is written to: untouched memory is one page of zeros at many addresses, which caches
+  // handle badly.
   static const Matrix matrix = [] {
     Matrix written(kRows, kColumns);
     written.set_columns(0, std::vector<uint8_t>(kRows * kColumns, 0x9d));
@@ -61,7 +62,7 @@ double measure_seconds(const MultiplyKernel& kernel) {
 
 const MultiplyKernel& measure_fastest() {
   std::vector<const MultiplyKernel*> usable = usable_kernels();
-  // The portable one takes its time, and is only chosen where it is alone.
+  // The portable kernel is slow, and is only chosen where it is alone.
   if (usable.size() > 1) usable.pop_back();
   std::vector<double> seconds;
   for (const MultiplyKernel* kernel : usable) seconds.push_back(measure_seconds(*kernel));

@@ -69,7 +69,6 @@ extern const MultiplyKernel kMultiplyAvx512Vnni;
 extern const MultiplyKernel kMultiplyAmx;
 extern const MultiplyKernel kMultiplyNeonDotprod;
 
-// Chooses the kernel for a machine.
 // The kernels that this processor runs, the best guess first.
 std::vector<const MultiplyKernel*> usable_kernels();
 

@@ -66,7 +66,7 @@ void cut(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t
       uint32_t left = from[r];
       for (size_t l = 0; l < 4; ++l) {
         to[kGroupRows * l + r] = static_cast<uint8_t>(left);
-        // What this byte lacks for being signed, the next one has more.
+        // The byte is signed: carry its borrow into the next one.
         left = (left + 0x80) >> 8;
       }
     }

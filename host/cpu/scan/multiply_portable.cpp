@@ -1,4 +1,4 @@
-// u32 x i8 in plain C++, for every machine; the compiler makes of it what it can.
+// u32 x i8 in plain C++, for every machine. The compiler chooses the instructions.
 #include "host/cpu/scan/multiply_tiles.h"
 
 namespace blindfuse {

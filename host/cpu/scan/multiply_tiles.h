@@ -35,8 +35,8 @@ namespace blindfuse {
 // save additions across lanes.
 inline constexpr size_t kFewQueries = 4;
 inline constexpr size_t kFewQueriesGroups = 16;
-// Up to here the words of all of a block's runs fit there, and a tile is read to its end before the
-// next; beyond, all tiles pass for one run before the next run begins.
+// Up to this many queries, the words of all of a block's runs fit there, and a tile is read to its
+// end before the next; beyond, all tiles pass for one run before the next run begins.
 inline constexpr size_t kVeryFewQueries = 2;
 // A usual distance at which the matrix is fetched ahead of the multiplication. With many queries
 // the fetches are spread over all of them, so that memory and multiplier work at the same time.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 
-// One query's words, which come in panels of 64 (src/engine/engine.h).
+// The words of one query, which come in panels of 64 (src/engine/engine.h).
 class Words {
  public:
   Words(const QueryBatch& queries, size_t query)
@@ -25,8 +25,8 @@ class Words {
   size_t panel_stride_;
 };
 
-// Whole groups where they are. Meanwhile the same groups of the next query come nearer: they lie in
-// other pages, where the processor does not look by itself.
+// Packs whole groups where they are. Meanwhile the same groups of the next query come nearer: they
+// lie in other pages, where the processor does not look by itself.
 void pack_groups(const MultiplyKernel& kernel, const uint32_t* words, const uint32_t* next,
                  size_t group_stride, size_t group_count, uint8_t* limbs) {
   constexpr size_t kStep = 4;
@@ -42,7 +42,7 @@ void pack_groups(const MultiplyKernel& kernel, const uint32_t* words, const uint
   }
 }
 
-// Any words, one by one.
+// Packs any words, one by one.
 void pack_slowly(const MultiplyKernel& kernel, const Words& words, RowRange range, size_t lead,
                  uint8_t* limbs) {
   std::array<uint32_t, kGroupRows> group;

@@ -12,7 +12,8 @@ namespace blindfuse {
 // Each thread has its own. It is as large as the cache in which it is to stay.
 class QueryLimbs {
  public:
-  // For queries of as many rows as a block has. Holds as many queries as the kernel takes at once.
+  // Takes memory for queries of as many rows as a block has. Holds as many queries as the kernel
+  // takes at once.
   explicit QueryLimbs(const MultiplyKernel& kernel);
 
   // Cuts the words `words`.first .. `words`.last-1 of all queries, after `lead` (below 64) zeros

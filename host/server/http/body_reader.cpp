@@ -9,10 +9,10 @@
 namespace blindfuse::http {
 namespace {
 
-// Of a chunk's size line or a trailer; what chunks are extended with means nothing here.
+// The limit of a chunk's size line or a trailer; chunk extensions mean nothing here.
 constexpr size_t kLineBytesMax = 4096;
-// Of all of them together, in addition to as many bytes as the body may have: chunks of a few bytes
-// each.
+// The limit of all of them together, in addition to as many bytes as the body may have: chunks may
+// be of a few bytes each.
 constexpr uint64_t kFramingBytesMax = 65'536;
 
 [[noreturn]] void refuse_chunks() { throw Error(400, "the chunks of the body are malformed"); }
@@ -68,7 +68,7 @@ size_t BodyReader::take(std::string_view bytes) {
   return taken;
 }
 
-// Of the framing: to the end of a line, or of what there is.
+// Takes a line of the framing: to its end, or to that of `bytes`.
 size_t BodyReader::take_line(std::string_view bytes) {
   const size_t end = bytes.find('\n');
   const size_t count = std::min(end, bytes.size() - 1) + 1;

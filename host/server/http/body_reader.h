@@ -42,8 +42,8 @@ class BodyReader {
   State state_;
   uint64_t left_ = 0;     // of the body, or of the chunk
   uint64_t framing_ = 0;  // bytes of a chunked body that were none of its own
-  std::string line_;      // what has arrived of a size, or of a trailer
-  // Not a vector: memory that is only written once it is needed.
+  std::string line_;      // the part of a size or a trailer that has arrived
+  // A vector would write all of its memory, and this is only written once it is needed.
   std::unique_ptr<char[]> bytes_;
   size_t size_ = 0;
   size_t capacity_ = 0;

@@ -42,7 +42,7 @@ Connection::Connection(asio::any_io_executor strand, std::unique_ptr<Channel> ch
       peer_(std::move(peer)),
       waiter_(std::make_shared<SocketWaiter>(std::move(strand), channel_->fd())) {}
 
-// Before the channel closes the socket, if it never served.
+// The waiter of a connection that never served has to close before the channel closes the socket.
 Connection::~Connection() { waiter_->close(); }
 
 // what(connection), on its strand. The caller holds the connection meanwhile, and with it all that
@@ -69,7 +69,7 @@ Awaitable<void> Connection::serve() {
   try {
     for (bool more = true; more;) {
       more = co_await serve_request();
-      // What it held has gone by now.
+      // The memory of the response is free by now.
       place_->release_response();
       place_->enter(Connections::Stage::kBusy);
       if (more && request_count_ % kRequestsAtOnce == 0) co_await waiter_->yield();
@@ -78,11 +78,11 @@ Awaitable<void> Connection::serve() {
   } catch (const std::exception& error) {
     log_error("a connection failed: {}", error.what());
   }
-  // Here, on the strand: whoever holds the connection last may be another thread.
+  // The strand does this: another thread may hold the connection last.
   waiter_->close();
 }
 
-// One request and its response. False when the connection is to end.
+// Serves one request. Returns false when the connection is to end.
 Awaitable<bool> Connection::serve_request() {
   Response response;
   try {
@@ -110,7 +110,8 @@ Awaitable<bool> Connection::serve_request() {
 // Reads the next head. False when there will be none. Throws Error.
 Awaitable<bool> Connection::read_head() {
   const Timeouts& timeouts = context_.options.timeouts;
-  // Not put off by what is not yet a byte of a request, as a TLS handshake, nor by every byte.
+  // Bytes that are not yet part of a request, as those of a TLS handshake, do not extend the time,
+  // nor does every byte.
   const auto begun = Clock::now();
   const auto silence_ends = begun + (request_count_ == 0 ? timeouts.head : timeouts.idle);
   std::optional<Clock::time_point> head_ends;
@@ -129,7 +130,7 @@ Awaitable<bool> Connection::read_head() {
     }
     const Channel::Status status = input_.receive(*channel_);
     if (status == Channel::Status::kDone) {
-      // One whose bytes keep it awake is never found waiting when its time is up.
+      // A client whose bytes keep the connection awake is never found waiting when its time is up.
       if (head_ends && Clock::now() >= *head_ends) co_return false;
       continue;
     }
@@ -145,8 +146,8 @@ Awaitable<bool> Connection::read_head() {
 }
 
 Awaitable<std::span<char>> Connection::read_body(uint64_t bytes_max, uint64_t all_max) {
-  // Not all of a body at once, while others wait for this thread: as it was sent, since chunks of
-  // one byte take longest.
+  // A large body is read in parts, while others wait for this thread. Its bytes are counted as they
+  // were sent, since chunks of one byte take longest.
   constexpr uint64_t kBytesAtOnce = 256 << 10;
   const Timeouts& timeouts = context_.options.timeouts;
   BodyReader& body = body_.emplace(*head_, bytes_max);
@@ -173,7 +174,8 @@ Awaitable<std::span<char>> Connection::read_body(uint64_t bytes_max, uint64_t al
       status = input_.receive(*channel_);
     }
     if (body.byte_count() != before) progress = Clock::now();
-    // As of responses: slower on the whole than it may be, or ahead, and at a standstill.
+    // The limits are those of responses: an average rate, and a longest standstill for a client
+    // that is ahead of it.
     const auto deadline = std::min(begun + timeouts.body + time_for(body.byte_count()),
                                    progress + timeouts.standstill);
     if (status == Channel::Status::kClosed) throw Error(400, "the body is cut off");
@@ -219,7 +221,7 @@ Awaitable<void> Connection::reserve_response(uint64_t bytes, uint64_t all_max,
       if (const auto count = context_.cut_responses.count()) {
         log_warning(
             "responses fill the {} bytes that they may hold: {} clients that stood still longest "
-            "were cut off since this was said",
+            "were cut off since the last such message",
             all_max, *count);
       }
     }
@@ -239,8 +241,8 @@ Awaitable<bool> Connection::wait_until(const std::function<bool()>& is_done,
   // A client that has sent the next request already is there; its leaving goes unnoticed.
   input_.release_if_empty();
   while (!is_done()) {
-    // Named: GCC 12 lays the frame out wrong if a coroutine without variables awaits in a
-    // condition.
+    // The variable has a name because GCC 12 lays the frame out wrong if a coroutine without
+    // variables awaits in a condition.
     const Woken woken = co_await waiter_->wait(left_by_, deadline);
     switch (woken) {
       case Woken::kReady:
@@ -256,7 +258,7 @@ Awaitable<bool> Connection::wait_until(const std::function<bool()>& is_done,
           place_->enter(Connections::Stage::kBusy);
           left_by_ = Descriptor::wait_error;
         } else if (has_unread_bytes()) {
-          // Otherwise the wait was ended by bytes that were read before it began.
+          // The wait ended because of bytes that were read before it began.
           left_by_ = Descriptor::wait_error;
         }
         break;
@@ -285,17 +287,16 @@ Awaitable<bool> Connection::send(Response response, bool last) {
   co_return co_await write(std::move(output));
 }
 
-// A client that does not wait for it passes over it (RFC 9110, section 15.2.1).
-// Throws ClientLeft.
+// A client that does not wait for it skips it (RFC 9110, section 15.2.1). Throws ClientLeft.
 Awaitable<void> Connection::write_continue() {
   Output go_on("HTTP/1.1 100 Continue\r\n\r\n", Response{}, true);
   const bool stays = co_await write(std::move(go_on));
   if (!stays) throw ClientLeft();
 }
 
-// False when the client does not take it.
+// Returns false when the client does not take it.
 Awaitable<bool> Connection::write(Output output) {
-  // Not all of a large download at once, while others wait for this thread.
+  // A large download is sent in parts, while others wait for this thread.
   constexpr uint64_t kBytesAtOnce = 4 << 20;
   const Timeouts& timeouts = context_.options.timeouts;
   const auto begun = Clock::now();
@@ -307,8 +308,8 @@ Awaitable<bool> Connection::write(Output output) {
     const auto [status, count] = write_some(output);
     if (status == Channel::Status::kClosed) co_return false;
     if (status != Channel::Status::kDone) {
-      // Slower on the whole than it may be; or ahead, and at a standstill: a client that takes its
-      // response steadily opens its window in large steps.
+      // The client is slower on the whole than it may be, or is ahead and at a standstill: a client
+      // that takes its response steadily opens its window in large steps.
       input_.release_if_empty();
       const auto deadline = std::min(begun + time_for(output.bytes_sent()) + timeouts.write,
                                      progress + timeouts.standstill);
@@ -337,7 +338,8 @@ void Connection::discard_urgent_byte() const {
   recv(channel_->fd(), &byte, 1, MSG_OOB | MSG_DONTWAIT);
 }
 
-// Not in a coroutine, which may go on in another thread with the address of this thread's bytes.
+// This is not a coroutine, which may go on in another thread with the address of this thread's
+// bytes.
 Channel::Result Connection::write_some(const Output& output) {
   static thread_local std::array<char, 16'384> gathered;
   return channel_->write(output.next(gathered));
@@ -372,14 +374,14 @@ bool Connection::has_unread_bytes() const {
   return recv(channel_->fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-// Of poll(), which has errors in any case.
+// poll() reports errors in any case.
 bool Connection::has_events(short events) const {
   pollfd state{.fd = channel_->fd(), .events = events, .revents = 0};
   return poll(&state, 1, 0) > 0;
 }
 
 // A client that has nearly sent a long body, and then sends no more, holds its memory until its
-// time is up. Those who come with a body now have theirs in a moment.
+// time is up. Newer bodies arrive in a moment.
 void Connection::bound_bodies(uint64_t all_max) {
   Connections& all = context_.connections;
   while (all.body_bytes() > all_max && all.end_oldest_body()) {
@@ -387,7 +389,7 @@ void Connection::bound_bodies(uint64_t all_max) {
     if (const auto count = context_.given_up_bodies.count()) {
       log_warning(
           "bodies that are arriving hold more than {} bytes: {} that took longest were given up "
-          "since this was said",
+          "since the last such message",
           all_max, *count);
     }
   }

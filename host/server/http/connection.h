@@ -1,4 +1,4 @@
-// One client's connection: a coroutine that reads from top to bottom, and the interface between the
+// A client's connection: a coroutine that reads from top to bottom, and the interface between the
 // server and the service that answers its requests. Includes Boost.Asio, so few files include this.
 #pragma once
 
@@ -40,8 +40,8 @@ class Handler {
  public:
   virtual ~Handler() = default;
 
-  // Answers the request whose head has arrived. No call waits except by `co_await` of what the
-  // client's connection offers. Throws only ClientLeft.
+  // Answers the request whose head has arrived. It waits only by `co_await` of the connection's
+  // functions. Throws only ClientLeft.
   virtual Awaitable<Response> answer(Connection& client) = 0;
   // The response to bytes that are not a request. The connection ends with it. Never throws.
   virtual Response refuse(const Error& error, const std::string& peer) = 0;
@@ -97,7 +97,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Serves the client until the connection ends. Once.
   static void spawn(std::shared_ptr<Connection> connection);
 
-  // What a service asks and awaits during Handler::answer(), in this order.
+  // A service calls and awaits these functions during Handler::answer(), in this order.
 
   const std::string& peer() const { return peer_; }  // the client's address
   const RequestHead& head() const { return *head_; }
@@ -157,7 +157,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   unsigned request_count_ = 0;
   bool unread_ = false;  // a part of a body may still be coming
 
-  // Of the request that is being answered.
+  // The state of the request that is being answered.
   std::optional<RequestHead> head_;
   std::optional<BodyReader> body_;
   uint64_t body_bytes_ = 0;  // once the body has been released

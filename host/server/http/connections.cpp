@@ -81,7 +81,7 @@ void Connections::Place::release_response() {
   }
 }
 
-// Its response holds memory until it has gone.
+// The response of the connection holds memory until it has gone.
 void Connections::Place::leave() {
   if (left_) return;
   left_ = true;

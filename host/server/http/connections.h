@@ -73,7 +73,7 @@ class Connections {
 
   // The connections that have not been chosen to end.
   size_t count() const;
-  // Also those that have been chosen to end, and have not ended yet.
+  // Counts connections that have been chosen to end, and have not ended yet, too.
   size_t open_count() const;
   uint64_t body_bytes() const;
   // The bytes of all connections that have not ended.
@@ -105,7 +105,7 @@ class Connections {
 
   mutable std::mutex mutex_;
   std::condition_variable emptied_;
-  // In each stage, the connections in the order in which they entered it; in kSending, the one that
+  // Each stage has its connections in the order in which they entered it. In kSending, the one that
   // has stood still longest comes first.
   std::array<std::list<Place*>, 5> stages_;
   uint64_t moves_ = 0;  // counts what places do, to tell what came first

@@ -46,12 +46,12 @@ void set_option(int socket, int level, int option) {
   setsockopt(socket, level, option, &on, sizeof on);
 }
 
-// Not open, with errno set, when that fails.
+// Returns no socket, and sets errno, when that fails.
 FileDescriptor bind_to(const addrinfo& address, bool any_port) {
   FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.is_open()) return socket;
-  // For a restart while old connections linger; a free port has none, and would be given to two
-  // that do not listen yet. SO_REUSEPORT would let two servers share a port without knowing.
+  // A restart may come while old connections linger. A free port has none, and would be given to
+  // two that do not listen yet. SO_REUSEPORT would let two servers share a port without knowing.
   if (!any_port) set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR);
   if (bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0) {
     const int error = errno;
@@ -80,7 +80,7 @@ sockaddr_un unix_name(const ListenAddress& address) {
   return name;
 }
 
-// Whether this socket was left behind by a server that was killed.
+// True if this socket was left behind by a server that was killed.
 bool is_abandoned(const sockaddr_un& name) {
   struct stat status {};
   if (lstat(name.sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
@@ -102,8 +102,8 @@ void refuse_taken(const ListenAddress& address, const sockaddr_un& name) {
   }
 }
 
-// A socket in the file system cannot be held without clients seeing it, and one that does not
-// listen looks like one that an ended process left behind: so it comes into being when it listens.
+// A socket in the file system is visible to clients, and one that does not listen looks like one
+// that an ended process left: so it is made when it listens.
 FileDescriptor bind_unix(const ListenAddress& address) {
   const sockaddr_un name = unix_name(address);
   FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -190,7 +190,7 @@ bool ListeningSocket::is_local() const {
 ListeningSocket::~ListeningSocket() { close(); }
 
 void ListeningSocket::close() {
-  // Moved from, or closed before.
+  // The socket was moved from, or closed before.
   if (!socket_.is_open()) return;
   // Another server's socket may have its place by now.
   if (address_.is_unix() && file_identity(address_.unix_path) == file_) {

@@ -49,7 +49,7 @@ class ListeningSocket {
 
   // The address as given, with the port that it got.
   const ListenAddress& address() const { return address_; }
-  // Whether only programs on this machine can connect: a UNIX socket or a loopback address.
+  // True if only programs on this machine can connect: a UNIX socket or a loopback address.
   bool is_local() const;
   int fd() const { return socket_.get(); }
 
@@ -75,7 +75,7 @@ class ListeningSocket {
 // of IPv4. Empty if the text is not an address.
 std::string client_network(std::string_view address);
 
-// Whether a request's header Host, with or without a port, is localhost or an address, so that only
+// True if a request's header Host, with or without a port, is localhost or an address, so that only
 // this machine's own configuration leads there, or is empty. A web page under any other name may
 // resolve that name to a loopback address (DNS rebinding), and is then of the same origin.
 bool is_local_name(std::string_view host);

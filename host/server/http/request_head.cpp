@@ -1,5 +1,5 @@
-// Boost.Beast parses a head. What it forgives is refused here: lines that go on with the one
-// before, headers that are there twice, lists of transfer codings, sizes.
+// Boost.Beast parses a head. This file refuses faults that Beast accepts: lines that continue the
+// previous one, headers that come twice, lists of transfer codings, sizes.
 #include "host/server/http/request_head.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 constexpr std::array<std::string_view, 9> kMethods = {"GET",   "HEAD",    "POST",  "PUT",  "DELETE",
                                                       "PATCH", "OPTIONS", "TRACE", "QUERY"};
-// Of two of these, one program would take the first and another the second.
+// If one of these came twice, one program would take the first and another the second.
 constexpr std::array<std::string_view, 9> kSingleHeaders = {
     "Host",         "Content-Length",   "Transfer-Encoding", "Expect", "Range",
     "Content-Type", "Content-Encoding", "Authorization",     "Origin"};
@@ -33,9 +33,8 @@ constexpr std::array<std::string_view, 9> kSingleHeaders = {
 
 std::string_view view_of(boost::string_view text) { return {text.data(), text.size()}; }
 
-// Lines end with CRLF and hold no other control characters than tabs. A client that speaks
-// something else, TLS perhaps, is found out by its first bytes. A CR at the very end may still get
-// its LF.
+// Lines end with CRLF and hold no other control characters than tabs. The first bytes show that a
+// client speaks another protocol, such as TLS. A CR at the very end may still get its LF.
 void check_characters(std::string_view bytes) {
   for (size_t i = 0; i < bytes.size(); ++i) {
     const auto c = static_cast<unsigned char>(bytes[i]);
@@ -64,7 +63,7 @@ void check_sizes(std::string_view bytes, size_t size, bool whole) {
   }
 }
 
-// Of a whole head.
+// Checks the lines of a whole head.
 void check_lines(std::string_view head) {
   size_t count = 0;
   for (size_t at = head.find(kLineEnd) + 2; at + 2 < head.size(); ++count) {
@@ -96,7 +95,7 @@ void check_lines(std::string_view head) {
     refuse("a request begins with a line of method, target and version");
   }
   if (error == Reason::bad_content_length) {
-    refuse("Content-Length is not a number of bytes, or is there twice");
+    refuse("Content-Length is not a number of bytes, or is given twice");
   }
   if (error == Reason::bad_transfer_encoding) {
     refuse("a request has Content-Length or Transfer-Encoding: chunked, not both");
@@ -106,7 +105,7 @@ void check_lines(std::string_view head) {
 
 bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
 
-// What is not percent-encoding stays as it is: no route has it.
+// Invalid percent-encoding stays as it is: no route has it.
 std::string undo_percent_encoding(std::string_view encoded) {
   std::string text;
   for (size_t i = 0; i < encoded.size(); ++i) {

@@ -9,7 +9,7 @@
 namespace blindfuse::http {
 namespace {
 
-// Whether a list of entity tags, or *, has this one, weak or not. Our tags hold no commas.
+// True if a list of entity tags, or *, has this one, weak or not. Our tags hold no commas.
 bool lists_tag(std::string_view list, std::string_view tag) {
   return std::ranges::any_of(list_items(list), [&](std::string_view item) {
     if (item.starts_with("W/")) item.remove_prefix(2);
@@ -17,7 +17,7 @@ bool lists_tag(std::string_view list, std::string_view tag) {
   });
 }
 
-// Beyond 64 bits, the largest number: no resource has as many bytes.
+// Returns the largest number for one beyond 64 bits: no resource has as many bytes.
 std::optional<uint64_t> parse_number(std::string_view text) {
   uint64_t number = UINT64_MAX;
   const char* end = text.data() + text.size();
@@ -54,7 +54,7 @@ std::optional<ByteRange> parse_byte_range(std::string_view header, uint64_t size
 
 Response respond_with(const RequestHead& request, Resource resource) {
   const bool known = lists_tag(request.list("If-None-Match"), resource.entity_tag);
-  // A range of something else than the client has the rest of would be of no use.
+  // A client has no use for a range of another resource than the one of which it has a part.
   const std::string_view same_as = request.header("If-Range");
   const bool may_cut = resource.has_ranges && request.method == "GET" && !known &&
                        (same_as.empty() || same_as == resource.entity_tag);

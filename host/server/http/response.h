@@ -70,7 +70,7 @@ struct BodyRange {
   uint64_t size = 0;
 
   const void* memory() const { return body ? body->memory() : nullptr; }
-  // The same as Body::from(), for the range alone.
+  // Returns Body::from() cut to the range.
   std::span<const uint8_t> from(uint64_t offset) const {
     const auto bytes = body->from(first + offset);
     return bytes.first(std::min<uint64_t>(bytes.size(), size - offset));
@@ -79,7 +79,7 @@ struct BodyRange {
 
 struct Response {
   int status = 200;
-  // Without Date, Content-Length, Connection and Keep-Alive, which the server adds.
+  // The server adds Date, Content-Length, Connection and Keep-Alive.
   std::vector<std::pair<std::string, std::string>> headers = {};
 
   // The body is one of these.
@@ -124,7 +124,7 @@ class Output {
   // The contiguous bytes from `position` on, in the head, the text and the range together.
   std::string_view at(uint64_t position) const;
 
-  // Not const, so that a move copies no body.
+  // The member is not const, so that a move copies no body.
   std::string head_;
   Response response_;
   uint64_t size_;

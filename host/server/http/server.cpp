@@ -99,7 +99,7 @@ class Server::Loop {
   }
 
  private:
-  // What one handler throws does not end the others.
+  // An exception of one handler does not end the others.
   void run() {
     for (;;) {
       try {
@@ -126,7 +126,7 @@ class Server::Loop {
 
   // False when the system has no room for one of them, and no connection could be closed for it.
   bool accept_waiting_clients() try {
-    // Not without end: those who are in already wait meanwhile.
+    // The loop has an end: clients that are connected already wait meanwhile.
     for (int i = 0; i < 256; ++i) {
       ListeningSocket::Client client = listener_.accept();
       if (client.socket.is_open()) {
@@ -138,7 +138,8 @@ class Server::Loop {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         const char* why = std::strerror(errno);
         if (const auto count = refused_.count()) {
-          log_warning("cannot accept a client: {} ({} times since this was said)", why, *count);
+          log_warning("cannot accept a client: {} ({} times since the last such message)", why,
+                      *count);
         }
         end_oldest();
         return false;
@@ -148,7 +149,7 @@ class Server::Loop {
     return true;
   } catch (const std::exception& error) {
     // Memory is too short; the next clients are accepted in a moment.
-    log_error("a client cannot be taken in: {}", error.what());
+    log_error("a client's connection cannot be accepted: {}", error.what());
     return false;
   }
 
@@ -161,7 +162,8 @@ class Server::Loop {
   void admit(ListeningSocket::Client client) {
     auto channel = tls_ ? tls_->make_channel(std::move(client.socket))
                         : make_plain_channel(std::move(client.socket));
-    // Whoever has waited longest without a word goes; when no connection waits, the newcomer does.
+    // The connection that has waited longest without a byte goes; when no connection waits, the
+    // newcomer does.
     if (context_.connections.count() >= context_.options.connections_max && !end_oldest()) {
       return;
     }

@@ -52,7 +52,7 @@ void SocketWaiter::close() {
   socket_.release();
 }
 
-// The timer runs on when a deadline is put off, and looks at its end whether it is time.
+// When a deadline is put off, the timer runs on, and checks at its end whether it is time.
 void SocketWaiter::set_deadline(Clock::time_point deadline) {
   overdue_ = false;
   deadline_ = deadline;

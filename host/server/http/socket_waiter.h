@@ -44,10 +44,10 @@ class SocketWaiter : public std::enable_shared_from_this<SocketWaiter> {
   Awaitable<void> yield();
 
   void wake();
-  // No wait waits from now on.
+  // Ends the current wait, and all later ones at once.
   void end();
   bool has_ended() const { return ended_; }
-  // The same, and the socket is not used any more. Further calls, on any thread, do nothing.
+  // Ends waits, and gives up the socket. Further calls, on any thread, do nothing.
   void close();
 
  private:

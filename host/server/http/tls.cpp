@@ -27,7 +27,7 @@ namespace {
   throw InputError(file.string() + ": " + what + (reason ? std::string(": ") + reason : ""));
 }
 
-// In PEM, as read from a file that is one.
+// The contents of a PEM file.
 class Pem {
  public:
   explicit Pem(const std::filesystem::path& file)
@@ -40,7 +40,7 @@ class Pem {
   Pem& operator=(const Pem&) = delete;
 
   BIO* get() const { return bio_.get(); }
-  // Whether a line begins a section whose name ends with this.
+  // True if a line begins a section whose name ends with this.
   bool has(std::string_view label) const {
     return text_.find(std::string(label) + "-----\n") != text_.npos ||
            text_.find(std::string(label) + "-----\r\n") != text_.npos;
@@ -53,7 +53,7 @@ class Pem {
   const std::unique_ptr<BIO, decltype(&BIO_free)> bio_;
 };
 
-// No password is asked for on a terminal that may not be there.
+// OpenSSL must not ask for a password on a terminal that may not be there.
 int no_password(char*, int, int, void*) { return 0; }
 
 using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
@@ -83,7 +83,7 @@ Validity validity_of(SSL_CTX* context) {
   return validity;
 }
 
-// Clients refuse a certificate outside of its time, and the server serves it all the same.
+// Clients refuse a certificate outside of its time, but the server serves it.
 void log_validity(const std::filesystem::path& file, const Validity& validity) {
   constexpr std::time_t kDay = 24 * 60 * 60;
   constexpr std::time_t kSoon = 14 * kDay;
@@ -102,7 +102,7 @@ void log_validity(const std::filesystem::path& file, const Validity& validity) {
   }
 }
 
-// Whether the certificate is followed by others of its chain, and by nothing that is broken.
+// Adds the certificate and the others of its chain to the context. Returns false if one is broken.
 bool use_chain(SSL_CTX* context, const Pem& pem) {
   const Certificate own(PEM_read_bio_X509_AUX(pem.get(), nullptr, no_password, nullptr), X509_free);
   if (!own || SSL_CTX_use_certificate(context, own.get()) != 1) return false;
@@ -137,7 +137,7 @@ std::shared_ptr<SSL_CTX> load_context(const std::filesystem::path& certificate,
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                       SSL_MODE_RELEASE_BUFFERS);
-  // One record at a time: what a client sends without end must not keep a thread in one call.
+  // A call reads one record: what a client sends without end must not keep a thread in one call.
   SSL_CTX_clear_mode(context.get(), SSL_MODE_AUTO_RETRY);
   const Pem chain_pem(certificate);
   if (!use_chain(context.get(), chain_pem)) {
@@ -168,7 +168,7 @@ class TlsChannel final : public Channel {
     if (!ssl_ || SSL_set_fd(ssl_.get(), socket_.get()) != 1) throw std::bad_alloc();
     SSL_set_accept_state(ssl_.get());
   }
-  // Or the client cannot tell the end from a connection that was cut.
+  // A client could not otherwise tell the end from a connection that was cut.
   ~TlsChannel() override { say_goodbye(); }
 
   int fd() const override { return socket_.get(); }
@@ -194,7 +194,7 @@ class TlsChannel final : public Channel {
 
  private:
   void say_goodbye() {
-    // Not for a session that has failed, or not begun: OpenSSL forbids it.
+    // OpenSSL forbids it for a session that has failed, or not begun.
     if (broken_ || !SSL_is_init_finished(ssl_.get())) return;
     if ((SSL_get_shutdown(ssl_.get()) & SSL_SENT_SHUTDOWN) != 0) return;
     ERR_clear_error();

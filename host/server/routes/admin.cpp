@@ -58,7 +58,7 @@ ordered_json description_of(const EpochInMemory& held) {
   return object;
 }
 
-// Names, as a sentence lists them.
+// Joins names as a sentence lists them.
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -166,7 +166,7 @@ http::Response answer_admin(const AdminRequest& request) {
                   "this admin listener has metrics and health alone; give --admin-listen a "
                   "loopback address or a UNIX socket for the rest");
   }
-  // A web page whose name leads to this machine could read otherwise what is here.
+  // A web page under a name that leads to this machine could otherwise read the answers.
   if (is_local && request.peer != "unix" && !http::is_local_name(head.host)) {
     throw Refusal(ProblemKind::kForbidden,
                   "this admin listener is asked as localhost, or by its address");
@@ -179,8 +179,8 @@ http::Response answer_admin(const AdminRequest& request) {
                           .headers = {{"Allow", allowed}}});
   }
   const bool changes = head.method != "GET" && head.method != "HEAD";
-  // Browsers add this header to what a page asks for: a page that the operator has open cannot take
-  // the service out.
+  // Browsers add this header to a page's requests, so that a page that the operator has open cannot
+  // take the service out.
   if (changes && !head.header("Origin").empty()) {
     throw Refusal(ProblemKind::kForbidden, "web pages may not change anything here");
   }

@@ -35,7 +35,7 @@ class AdminServer {
               http::ListeningSocket socket, AdminAccess access);
 
   const std::string& url() const { return server_.url(); }
-  // As http::Server::stop().
+  // Stops as http::Server::stop() does.
   void stop() { server_.stop(); }
 
  private:

@@ -85,7 +85,7 @@ void check_keys_of(std::span<const uint8_t> queries, const Layout& layout) {
 std::string sender_of(const http::Connection& client, const std::string& key_name,
                       const std::string& address_header) {
   if (!key_name.empty()) return key_name;
-  // The client sends what comes before the last address itself, perhaps in a header of its own.
+  // A client can send all addresses except the last itself, perhaps in a header of its own.
   const auto& headers = client.head().headers;
   const auto sent = std::find_if(headers.rbegin(), headers.rend(), [&](const auto& header) {
     return equal_ignoring_case(header.first, address_header);
@@ -117,9 +117,9 @@ http::Awaitable<http::Response> answer_query(ApiContext& context, http::Connecti
   epoch.reset();
   const std::span<char> body =
       co_await client.read_body(limits.body_bytes_max(format), context.request_bytes_max());
-  // A guess, in case that they are refused.
+  // The number is a guess, in case that they are refused.
   record.query_count = limits.query_count(format, body.size());
-  // It may have been retired while the body arrived.
+  // The epoch may have been retired while the body arrived.
   epoch = find_epoch(context.epochs, record.epoch);
   const auto queries = read_query_body(format, body, limits);
   record.query_count = queries.size() / limits.query_bytes;
@@ -145,7 +145,7 @@ http::Awaitable<http::Response> answer_query(ApiContext& context, http::Connecti
     const bool in_time = co_await client.wait_until(is_done, deadline);
     if (!in_time) {
       if (answer->drop()) throw timed_out();
-      // The engine has begun with them.
+      // The engine has begun with these queries.
       co_await client.wait_until(is_done, http::Clock::time_point::max());
     }
   } catch (const http::ClientLeft&) {

@@ -9,8 +9,8 @@
 namespace blindfuse {
 
 // Answers a request with queries, from its head to its response. epoch: the one that the request
-// names. Throws Refusal, InputError for malformed queries, http::Error, the
-// errors of BatchScheduler::ask(), and http::ClientLeft.
+// names. Throws Refusal, InputError for malformed queries, http::Error, the errors of
+// BatchScheduler::ask(), and http::ClientLeft.
 http::Awaitable<http::Response> answer_query(ApiContext& context, http::Connection& client,
                                              std::shared_ptr<const ServingEpoch> epoch,
                                              RequestRecord& record);

@@ -47,7 +47,7 @@ struct Route {
   std::string_view methods() const { return answer == nullptr ? "POST" : "GET, HEAD"; }
 };
 
-// After its prefix, any path.
+// A route's prefix may be followed by any path.
 constexpr std::string_view kAnything = "*";
 constexpr std::string_view kEpochs = "/v1/epochs/";
 
@@ -119,7 +119,7 @@ const Route& find_route(const http::RequestHead& head, std::string& epoch) {
   throw Refusal(ProblemKind::kUnknownRoute, "this server has no such route");
 }
 
-// Throws Refusal. The name of the API key.
+// Returns the name of the API key. Throws Refusal.
 std::string check_authorization(const http::RequestHead& head, const ApiKeys& keys) {
   if (auto name = keys.find(head.header("Authorization"))) return *name;
   throw Refusal(Problem{.kind = ProblemKind::kUnauthorized,
@@ -169,7 +169,7 @@ void log_access(const RequestRecord& record, std::string_view route,
       {"route", route},
       {"status", response.status},
       {"received_bytes", record.received_bytes},
-      // Of the response's body, if the client takes all of it.
+      // The bytes of the response's body, if the client takes all of it.
       {"sent_bytes", record.method == "HEAD" ? 0 : response.body_bytes()},
       {"ms", std::round(time.count() * 1e4) / 10},
       {"client", record.peer},
@@ -214,7 +214,7 @@ class Api final : public http::Handler {
     }
     const auto& origins = context_.options.cors_origins;
     if (!origins.empty()) allow_origin(client.head(), origins, response);
-    // So that clients that ask again and again find another server.
+    // Clients that ask again and again then find another server.
     response.closes_connection = context_.readiness.is_draining();
     record.received_bytes = client.head().byte_count + client.body_bytes();
     count(*route, record, response);
@@ -228,7 +228,8 @@ class Api final : public http::Handler {
   }
 
  private:
-  // Everything that a head decides. Returns the epoch that the request names. Throws Refusal.
+  // Decides everything that depends on the head alone. Returns the epoch that the request names.
+  // Throws Refusal.
   std::shared_ptr<const ServingEpoch> admit(const http::RequestHead& head, const Route*& route,
                                             RequestRecord& record) const {
     const ApiOptions& options = context_.options;

@@ -25,8 +25,8 @@ class Page;
 inline constexpr uint64_t kQueriesPerRequestUsual = 16;
 
 struct ApiOptions {
-  // 1 .. the queue's limit. None: kQueriesPerRequestUsual, or as many as may wait; and 1 where a
-  // query asks for several keys, since it has the bytes of as many.
+  // The limit of queries in a request: 1 .. the queue's limit. None: kQueriesPerRequestUsual, or as
+  // many as may wait; and 1 where a query asks for several keys, since it has the bytes of as many.
   std::optional<uint64_t> queries_per_request_max = {};
   std::chrono::milliseconds answer_timeout{
       30'000};  // from the end of a body until the engine begins
@@ -35,8 +35,8 @@ struct ApiOptions {
   uint64_t request_bytes_max = uint64_t{256} << 20;
   uint64_t response_bytes_max = uint64_t{256} << 20;
   std::shared_ptr<const ApiKeys> api_keys = {};  // none: anyone may ask
-  // The header in which a reverse proxy sends the address of its client, last if there are several.
-  // Empty: there is no proxy.
+  // The header in which a reverse proxy sends the address of its client, the last one if there are
+  // several. Empty: there is no proxy.
   std::string client_address_header = {};
   std::vector<std::string> cors_origins = {};  // whose pages may ask; "*": all
   std::shared_ptr<const Page> page = {};       // none: browsers get no page
@@ -57,33 +57,33 @@ struct ApiContext {
   const Readiness& readiness;
   const ApiOptions options;
 
-  // The description of the epoch that was asked for last, for answer_openapi().
+  // The description of the epoch for which it was asked last, for answer_openapi().
   std::mutex openapi_mutex = {};
   EpochId openapi_epoch = {};
   std::shared_ptr<const std::string> openapi_text = {};
 
-  // The bytes that arriving bodies, and responses, may hold together with the epochs of the moment:
-  // the next may have queries and responses of another size.
+  // The bytes that arriving bodies, and responses, may hold together with the epochs in service:
+  // the next epoch may have queries and responses of another size.
   uint64_t request_bytes_max() const;
   uint64_t response_bytes_max() const;
 };
 
-// One request, as metrics and the access log have it.
+// A request, for metrics and the access log.
 struct RequestRecord {
   std::string method = "-";   // "-": not known
   std::string peer = {};      // the client's address
   std::string key_name = {};  // of its API key, if one is needed
-  EpochId epoch = {};         // that the path names, if it is served
+  EpochId epoch = {};         // the epoch of the path, if it is served
   size_t query_count = 0;     // 0 until its body has arrived
   uint64_t received_bytes = 0;
   std::chrono::steady_clock::time_point begun_at = std::chrono::steady_clock::now();
 };
 
-// A request to a route that is answered from what there is.
+// A request to a route that is answered from memory.
 struct ApiRequest {
   ApiContext& context;
   const http::RequestHead& head;
-  std::shared_ptr<const ServingEpoch> epoch;  // that the path names; none for other routes
+  std::shared_ptr<const ServingEpoch> epoch;  // the epoch of the path; none for other routes
 };
 
 // The route GET /openapi.json: docs/HTTP_API.md in the form that tools read (OpenAPI 3.1), with the

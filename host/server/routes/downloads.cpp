@@ -29,7 +29,7 @@ PartSelection selection_of(const http::RequestHead& request, const Layout& layou
   return parse_part_selection(parameters.front().second, layout.hint_part_count(), part);
 }
 
-// Of an epoch's files, which never change.
+// The resource is a file of an epoch, which never changes.
 http::Resource resource_of(const ApiRequest& request, const Sha256Digest& tag,
                            std::shared_ptr<const http::Body> body) {
   // A cache between us must not hand to others what a client needed a key for.
@@ -45,7 +45,7 @@ http::Resource resource_of(const ApiRequest& request, const Sha256Digest& tag,
   };
 }
 
-// Digits alone: no sign, no space, nothing after them.
+// Takes digits alone: no sign, no space, nothing after them.
 bool parse_number(std::string_view text, uint32_t& number) {
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
@@ -105,7 +105,7 @@ http::Response answer_shards(const ApiRequest& request) {
 http::Response answer_hint(const ApiRequest& request) {
   const LoadedDatabase& database = request.epoch->database();
   PartSelection selection = selection_of(request.head, database.manifest.layout);
-  // The same parts of the same epoch are the same bytes, however they were asked for.
+  // The tag depends on the epoch and the parts, and not on how a client wrote them.
   const std::string identity = database.epoch + "/" + format_part_selection(selection);
   const Sha256Digest tag =
       sha256({reinterpret_cast<const uint8_t*>(identity.data()), identity.size()});

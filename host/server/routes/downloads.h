@@ -35,10 +35,10 @@ using PartSelection = std::vector<HintParts>;
 PartSelection parse_part_selection(std::string_view text, uint32_t part_count,
                                    const std::string& what);
 
-// The same selection as text; equal selections have equal texts.
+// Returns equal texts for equal selections.
 std::string format_part_selection(const PartSelection& selection);
 
-// Such parts, one after another, sent directly from memory.
+// The body has such parts, one after another, sent directly from memory.
 class HintBody final : public http::Body {
  public:
   // selection: of existing parts, at least one.

@@ -1,4 +1,4 @@
-// Whether the service accepts new clients, and the responses to health checks, on the public
+// The service's readiness for new clients, and the responses to health checks, on the public
 // listener and on the operator's.
 #pragma once
 
@@ -24,7 +24,7 @@ class Readiness {
   std::atomic<bool> is_draining_ = false;
 };
 
-// The program runs.
+// Says that the program runs.
 inline http::Response live_response() {
   http::Response response{.text = "{\"status\":\"ok\"}\n"};
   response.set_header("Content-Type", "application/json");
@@ -32,7 +32,7 @@ inline http::Response live_response() {
   return response;
 }
 
-// The service accepts new clients. Throws Refusal (503) if it does not.
+// Says that the service accepts new clients. Throws Refusal (503) if it does not.
 inline http::Response ready_response(const Readiness& readiness) {
   if (readiness.is_stopping()) {
     throw Refusal(ProblemKind::kStopping, "this server is stopping");

@@ -53,7 +53,7 @@ std::string openapi_document(const ServingEpoch& epoch, const ApiOptions& option
   keep_parameter_of_mode(paths, layout.mode());
   if (!options.page) paths.erase("/");
   if (options.api_keys) {
-    // Without one there is no way in.
+    // Every operation that may have a key then needs one.
     for (auto& [path, operations] : paths.items()) {
       for (auto& [method, operation] : operations.items()) {
         if (operation.contains("security"))

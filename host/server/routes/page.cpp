@@ -11,21 +11,21 @@
 namespace blindfuse {
 namespace {
 
-// Whatever the page might be talked into, it loads from and asks only this server, and runs inside
-// no other page. 'wasm-unsafe-eval' lets WebAssembly be compiled, and nothing else.
+// Even a page with foreign code loads from and asks only this server, and runs inside no other
+// page. 'wasm-unsafe-eval' lets WebAssembly be compiled, and nothing else.
 constexpr const char* kContentSecurityPolicy =
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
     "connect-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'";
 
-// Whether a weight, as in ";q=0.5", says never: q=0, q=0.0 and so on.
+// True if a weight, as in ";q=0.5", says never: q=0, q=0.0 and so on.
 bool is_never(std::string_view weight) {
   weight = http::trimmed(weight);
   if (weight.size() < 3 || !equal_ignoring_case(weight.substr(0, 2), "q=")) return false;
   return weight.find_first_not_of("0.", 2) == std::string_view::npos;
 }
 
-// Browsers name gzip; whoever does not, gets the bytes as they are.
+// Browsers name gzip. A client that does not gets the bytes as they are.
 bool accepts_gzip(std::string_view accept_encoding) {
   for (const std::string_view item : http::list_items(accept_encoding)) {
     const size_t semicolon = std::min(item.find(';'), item.size());

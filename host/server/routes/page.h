@@ -34,7 +34,7 @@ class Page {
     std::string entity_tag;  // strong, with its quotes, as is that of what is compressed
     std::string gzip_entity_tag;
   };
-  // Nothing if the page has no such path.
+  // Returns null if the page has no such path.
   const File* find(std::string_view path) const;
 
  private:

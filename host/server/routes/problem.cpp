@@ -81,7 +81,7 @@ http::Response problem_response(const Problem& problem) {
   return response;
 }
 
-// The queue empties in a few batches, each well below a second.
+// The queue empties in a few batches, each of which takes well below a second.
 Problem for_now(ProblemKind kind, std::string detail, std::chrono::seconds retry_after) {
   return {.kind = kind,
           .detail = std::move(detail),

@@ -13,12 +13,12 @@ namespace {
 
 using nlohmann::json;
 
-// Room for {"queries":[]} and, around every query, for quotes, a comma, and a pretty-printer's
-// line.
+// The frame has room for {"queries":[]} and, around every query, for quotes, a comma, and a
+// pretty-printer's line.
 constexpr uint64_t kJsonFrameBytes = 1024;
 constexpr uint64_t kJsonQueryFrameBytes = 64;
 
-// {"responses":[]} and a line's end; around every response, quotes and a comma.
+// The frame is {"responses":[]} and a line's end; around every response, quotes and a comma.
 constexpr uint64_t kResponsesFrameBytes = 17;
 constexpr uint64_t kResponseFrameBytes = 3;
 
@@ -54,8 +54,8 @@ class QueriesInPlace {
   uint64_t count_ = 0;
 };
 
-// Takes the parser's events one by one, so that nothing is built for what is not asked for, however
-// deep or long.
+// Takes the parser's events one by one, so that nothing is built for other members, however deep or
+// long.
 class QueryBodyReader : public nlohmann::json_sax<json> {
  public:
   QueryBodyReader(const QueryBodyLimits& limits, QueriesInPlace& queries)
@@ -65,7 +65,7 @@ class QueryBodyReader : public nlohmann::json_sax<json> {
 
   bool key(std::string& name) override {
     if (state_ == State::kAfterArray && name == "queries") {
-      throw InputError("\"queries\" is there twice");
+      throw InputError("\"queries\" is given twice");
     }
     if (name != "queries") throw InputError(std::string("unknown member; ") + kExpectedJson);
     return expect(State::kObject, State::kKey);
@@ -171,7 +171,7 @@ class PlainBody {
       if (texts.size() == limits_.query_count_max || !take("\"")) return std::nullopt;
       if (rest_.size() <= length || rest_[length] != '"') return std::nullopt;
       texts.push_back(rest_.substr(0, length));
-      // An escape, which makes this another text than it looks.
+      // An escape makes this another text than it looks.
       if (texts.back().find('\\') != std::string_view::npos) return std::nullopt;
       rest_.remove_prefix(length + 1);
     } while (take(","));
@@ -185,7 +185,8 @@ class PlainBody {
   void skip_space() {
     rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size()));
   }
-  // Also the white space before it; none is skipped after it, where a string may begin.
+  // Skips the white space before the token, too. None is skipped after it, where a string may
+  // begin.
   bool take(std::string_view token) {
     skip_space();
     if (!rest_.starts_with(token)) return false;
@@ -239,8 +240,8 @@ std::span<const uint8_t> read_query_body(BodyFormat format, std::span<char> body
       throw InputError("not JSON at byte " + std::to_string(zero + 1) + "; " + kExpectedJson);
     }
     QueryBodyReader reader(limits, queries);
-    // Whatever is wrong is thrown; the parser keeps its own stack of open brackets on the heap, not
-    // ours.
+    // The handler throws for any error. The parser keeps its own stack of open brackets on the
+    // heap, not ours.
     json::sax_parse(text, &reader);
   }
   return queries.queries();

@@ -41,7 +41,7 @@ BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const Batch
                                const ring::PublicPolynomials* polynomials)
     : layout_(layout), limits_(limits), observer_(observer), canary_(canary) {
   invariant(limits.batch_max >= 1 && limits.queue_max >= 1, "batches and the queue have room");
-  // A full queue next to full batches in the engine.
+  // The slots are those of a full queue and of full batches in the engine.
   slots_.resize(limits.queue_max + AnswerPipeline::kDepthMax * limits.batch_max);
   batches_.reserve(AnswerPipeline::kDepthMax);
   constexpr size_t kMovesEach = 4;  // three to take its turn, and one to the front
@@ -49,7 +49,8 @@ BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const Batch
   sorted_.expired.reserve(slots_.size());
   turns_.reserve(slots_.size());
   done_.reserve(limits.batch_max);
-  // One more, through which two exchange their queries, and those of the canaries.
+  // There is one more slot, through which two slots exchange their queries, and those of the
+  // canaries.
   const size_t canary_slots = canary == nullptr ? 0 : limits.batch_max + 1;
   pipeline_ =
       make_pipeline(engine, layout, limits, slots_.size() + 1 + canary_slots, tables, polynomials);
@@ -89,7 +90,7 @@ std::shared_ptr<PendingAnswer> BatchScheduler::ask(std::span<const uint8_t> quer
   const size_t first = claim_slots(answer, count, client);
   size_t done = 0;
   try {
-    // After the queue has room: what is refused costs no memory for responses.
+    // Memory for responses is taken after the queue has room: a refused request costs none.
     answer->responses_.resize(count * layout_.response_bytes());
     for (; done < count; ++done) {
       const size_t slot = slot_after(first, done);
@@ -97,7 +98,7 @@ std::shared_ptr<PendingAnswer> BatchScheduler::ask(std::span<const uint8_t> quer
       mark_filled(slot);
     }
   } catch (...) {
-    // Others wait after these slots, which the worker passes over once they count as filled.
+    // Other queries wait after these slots, which the worker passes over once they count as filled.
     answer->abandon();
     for (; done < count; ++done) mark_filled(slot_after(first, done));
     throw;
@@ -116,12 +117,12 @@ void BatchScheduler::check_room(size_t count, std::string_view client) const {
   require_room(count, client);
 }
 
-// Under the lock.
+// The caller holds the lock.
 void BatchScheduler::require_room(size_t count, std::string_view client) const {
   if (stopping_) throw SchedulerStopped("this server takes no more queries");
   const auto known = clients_.find(client);
   if (known != clients_.end()) require_quota(count, known->second);
-  // What batches pass over, because its client has gone, keeps its slots as long as they
+  // A query that batches pass over, because its client has gone, keeps its slots as long as they
   // do: there may be more of these than there are slots besides those of the queue.
   const size_t waiting = claimed_ - running_;
   if (waiting + count > limits_.queue_max || claimed_ + count > slots_.size()) {
@@ -129,7 +130,7 @@ void BatchScheduler::require_room(size_t count, std::string_view client) const {
                     " queries may wait");
   }
   if (known == clients_.end() || known->second.waiting == 0) return;
-  // So n such clients leave one part in n + 1 of the queue to others.
+  // n such clients thus leave one part in n + 1 of the queue to others.
   if (known->second.waiting + count > limits_.queue_max - waiting) {
     throw QueueFull("the queue has no more room for this client: " +
                     std::to_string(known->second.waiting) + " of its queries wait");
@@ -153,7 +154,7 @@ void BatchScheduler::require_quota(size_t count, const Client& client) const {
                   std::chrono::ceil<std::chrono::seconds>(accepted_at - now));
 }
 
-// Under the lock.
+// The caller holds the lock.
 BatchScheduler::Clients::pointer BatchScheduler::enter(std::string_view client) {
   if (client.empty()) return nullptr;
   const auto known = clients_.find(client);
@@ -166,13 +167,13 @@ BatchScheduler::Clients::pointer BatchScheduler::enter(std::string_view client) 
       });
     };
     forget([&](const Client& other) { return other.full_at <= now; });
-    // All at once, so that looking through them is rare.
+    // All are removed at once, so that looking through them is rare.
     if (clients_.size() > limits_.quota_clients_max / 2) forget([](const Client&) { return true; });
   }
   return &*clients_.emplace(client, Client{}).first;
 }
 
-// Its query leaves the queue.
+// Takes the slot's query from the queue.
 void BatchScheduler::leave(Slot& slot) {
   const auto client = std::exchange(slot.client, nullptr);
   if (client == nullptr || --client->second.waiting > 0) return;
@@ -228,8 +229,8 @@ void BatchScheduler::work() {
       if (!await_work(lock)) continue;
       if (abandoned_ || next_batch().slot_count == 0) return;
     }
-    // Next to another batch only a full one begins: whoever waits for that one's end will not be
-    // alone, and a batch takes about the same time however many are in it.
+    // A second batch begins only when it is full: a query that waits for the first one's end will
+    // not be alone, and a batch takes about the same time however many are in it.
     const size_t least = batches_.empty() ? 0 : limits_.batch_max;
     const Next next = next_batch();
     if (batches_.size() < pipeline_->depth() && next.query_count >= least) {
@@ -251,7 +252,7 @@ bool BatchScheduler::await_work(std::unique_lock<std::mutex>& lock) {
   return true;
 }
 
-// Of all sizes, so that each kernel has its turn.
+// Checks batches of all sizes, so that each kernel has its turn.
 void BatchScheduler::check_first() {
   const size_t first = slots_.size() + 1;
   for (size_t i = 0; i <= limits_.batch_max; ++i) {
@@ -263,7 +264,7 @@ void BatchScheduler::check_first() {
   next_check_ = Clock::now() + limits_.check_interval;
 }
 
-// While no batch has begun.
+// Requires that no batch has begun.
 void BatchScheduler::check_engine(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   try {
@@ -275,8 +276,8 @@ void BatchScheduler::check_engine(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-// A batch of both exchanges in turn. Each lane of the pipeline begins with the one with which it
-// did not begin before: a response that is left from then is wrong.
+// Answers a batch of both exchanges in turn. Each lane of the pipeline begins with the one with
+// which it did not begin before: a response left in memory from then is wrong.
 void BatchScheduler::answer_canaries() {
   const size_t count = check_size_;
   const size_t offset = check_count_++ / AnswerPipeline::kDepthMax % 2;
@@ -301,7 +302,7 @@ void BatchScheduler::answer_canaries() {
   check_size_ = std::min(check_size_, limits_.batch_max);
 }
 
-// They must be neighbours in memory, so a batch ends where the ring does.
+// The slots of a batch must be neighbours in memory, so a batch ends where the ring does.
 BatchScheduler::Next BatchScheduler::next_batch() const {
   const size_t first = slot_after(head_, running_);
   const size_t most = std::min(claimed_ - running_, slots_.size() - first);
@@ -314,8 +315,8 @@ BatchScheduler::Next BatchScheduler::next_batch() const {
   return next;
 }
 
-// Brings queries whose turn is sooner into the batch of the next slots, in exchange for as many
-// that are in it.
+// Moves queries whose turn is sooner into the batch of the next slots, in exchange for as many that
+// are in it.
 void BatchScheduler::take_turns(size_t slot_count) {
   const size_t first = slot_after(head_, running_);
   turns_.clear();
@@ -345,7 +346,7 @@ void BatchScheduler::take_turns(size_t slot_count) {
   }
 }
 
-// Brings those of the batch's slots that are still wanted to the front, over those that no client
+// Moves those of the batch's slots that are still wanted to the front, over those that no client
 // waits for or whose time is over.
 void BatchScheduler::sort_out(Batch& batch) {
   const size_t first = slot_after(head_, running_);
@@ -387,7 +388,7 @@ void BatchScheduler::begin_batch(std::unique_lock<std::mutex>& lock, size_t slot
   lock.lock();
 }
 
-// Takes the responses of the oldest batch to those who wait for them, and frees its slots.
+// Takes the responses of the oldest batch to the clients that wait for them, and frees its slots.
 void BatchScheduler::finish_batch(std::unique_lock<std::mutex>& lock) {
   Batch& batch = batches_.front();
   lock.unlock();
@@ -436,7 +437,7 @@ void BatchScheduler::hand_out(std::span<const uint8_t> responses, size_t count) 
   }
 }
 
-// The observer logs what it ends the process for.
+// The observer logs the failures for which it ends the process.
 void BatchScheduler::report_failure(const std::exception& error, const std::string& where) {
   if (dynamic_cast<const DeviceLostError*>(&error) != nullptr) abandon();
   if (observer_ != nullptr) observer_->on_failure(error);

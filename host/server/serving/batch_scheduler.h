@@ -40,7 +40,7 @@ namespace blindfuse {
 struct BatchLimits {
   size_t batch_max = 32;  // queries in one product, at least 1
   size_t queue_max = 64;  // queries waiting next to those in the engine, at least 1
-  // How often the engine answers a canary, if it has one.
+  // The time between two canaries that the engine answers, if it has one.
   std::chrono::milliseconds check_interval{10'000};
   uint64_t client_queries_per_minute_max = 0;  // the quota of each client; 0: none
   // The most clients whose quotas are remembered. Beyond that, all quotas begin again: a client
@@ -75,9 +75,9 @@ class SchedulerStopped : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The queries of one request on their way through the engine. Shared by the thread that asks and
-// the scheduler's worker. It begins as waiting. After that it is either dropped before the engine
-// has it, or done.
+// The queries of one request on their way through the engine. The thread that asks and the
+// scheduler's worker share it. It begins as waiting. After that it is either dropped before the
+// engine has it, or done.
 class PendingAnswer {
  public:
   using Clock = std::chrono::steady_clock;
@@ -132,7 +132,7 @@ class PendingAnswer {
     State waiting = State::kWaiting;
     return state_.compare_exchange_strong(waiting, next, std::memory_order_acq_rel);
   }
-  // Whether its queries go to the engine now. If its first query has gone to the engine, all of
+  // True if its queries go to the engine now. If its first query has gone to the engine, all of
   // them go.
   bool start() { return leave_waiting(State::kRunning) || state_.load() == State::kRunning; }
   void finish(Outcome outcome) {
@@ -162,7 +162,7 @@ class PendingAnswer {
   bool failed_ = false;
 };
 
-// Is told about the queries of each batch, for counting. Called by the worker.
+// Counts the queries of each batch. The worker calls it.
 class BatchObserver {
  public:
   virtual ~BatchObserver() = default;
@@ -220,8 +220,8 @@ class BatchScheduler {
   // Refuses new queries, answers all that wait, and ends the worker.
   void stop();
 
-  // For an engine that hangs or is wrong: refuses new queries, and fails all that wait and all in
-  // the engine, which the worker does not touch again. Any thread.
+  // Called for an engine that hangs or is wrong: refuses new queries, and fails all that wait and
+  // all in the engine, which the worker does not touch again. Any thread.
   void abandon();
 
   // The number of clients in memory: those with queries in the queue or a quota in use, and some

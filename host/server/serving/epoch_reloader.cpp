@@ -18,9 +18,9 @@
 namespace blindfuse {
 namespace {
 
-// How exactly the period of grace is kept.
+// The period of grace is exact to this.
 constexpr std::chrono::milliseconds kTick{500};
-// How often memory that is free goes back to the system.
+// Free memory goes back to the system once in this time.
 constexpr std::chrono::seconds kTrimInterval{10};
 
 struct Stopped {};
@@ -39,7 +39,7 @@ EpochReloader::EpochReloader(ServedEpochs& epochs, ServerMetrics& metrics,
       loader_(std::move(loader)),
       options_(std::move(options)),
       seen_(manifest_identity()),
-      // What was built while the first epoch was loaded is found by a first look.
+      // A first look finds an epoch that was built while the first one was loaded.
       requested_(true),
       watcher_([this] { watch(); }) {}
 
@@ -95,8 +95,8 @@ void EpochReloader::look_around(std::chrono::steady_clock::time_point now, bool 
                                 bool look) {
   retire(now);
   if (!requested && !look && now < retry_at_) return;
-  // A build renames a new file into place: another file, another time. Remembered before it is
-  // read, so that a bad one is tried once.
+  // A build renames a new file into place, so that the identity changes. It is remembered before
+  // the file is read, so that a bad one is tried once.
   std::string identity = manifest_identity();
   const bool changed = identity != seen_ && !identity.empty();
   seen_ = std::move(identity);
@@ -104,8 +104,8 @@ void EpochReloader::look_around(std::chrono::steady_clock::time_point now, bool 
 }
 
 void EpochReloader::retire(std::chrono::steady_clock::time_point now) {
-  // The allocator would keep what is free between what is not: a little more with every epoch, and
-  // all that many connections needed at the same time.
+  // The allocator would keep free memory that lies between blocks in use: a little more with every
+  // epoch, and all that many connections needed at the same time.
   if (epochs_.retire(now) == 0 && now < next_trim_) return;
   malloc_trim(0);
   next_trim_ = now + kTrimInterval;
@@ -121,7 +121,7 @@ std::string EpochReloader::manifest_identity() const {
          ":" + std::to_string(status.st_size);
 }
 
-// Returns once one more epoch may be in memory. The oldest one goes, whoever is downloading it.
+// Returns once one more epoch may be in memory. The oldest one goes, and so do its downloads.
 void EpochReloader::make_room() {
   constexpr std::chrono::milliseconds kLook{10};
   for (;;) {
@@ -134,7 +134,7 @@ void EpochReloader::make_room() {
       epochs_.end_oldest_grace();
       continue;
     }
-    // Again and again: a download may have begun a moment ago.
+    // The loop repeats this, since a download may have begun a moment ago.
     const size_t cut = options_.end_downloads(*oldest.downloads);
     if (cut > 0) {
       log_warning("{} downloads of epoch {} were cut off: no more than {} epochs may be in memory",
@@ -163,7 +163,8 @@ void EpochReloader::take_signature(const ServingEpoch& current) {
 }
 
 void EpochReloader::load() {
-  // What the machine lacked may be there later; a bad epoch stays one.
+  // A load that failed because the machine lacked something may succeed later; a bad epoch stays
+  // bad.
   constexpr std::chrono::seconds kRetryAfter{30};
   retry_at_ = std::chrono::steady_clock::time_point::max();
   const auto current = epochs_.current();
@@ -192,12 +193,13 @@ void EpochReloader::load() {
     options_.on_device_lost(std::string("while a new epoch was loaded: ") + error.what());
   } catch (const InputError& error) {
     metrics_.on_epoch_load(false);
-    log_error("the new epoch is refused, and the one before goes on: {}", error.what());
+    log_error("the new epoch is refused, and the previous one stays in service: {}", error.what());
   } catch (const std::exception& error) {
     retry_at_ = options_.clock() + kRetryAfter;
     metrics_.on_epoch_load(false);
     log_error(
-        "the new epoch cannot be loaded now, and the one before goes on; trying again in {} s: {}",
+        "the new epoch cannot be loaded now, and the previous one stays in service; trying again "
+        "in {} s: {}",
         kRetryAfter.count(), error.what());
   }
 }

@@ -1,4 +1,4 @@
-// Brings new epochs of a database directory into service, while the server runs.
+// Loads new epochs of a database directory, and serves them, while the server runs.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,8 @@ struct ReloadOptions {
   std::function<size_t(const EpochDownloads&)> end_downloads = [](const EpochDownloads&) {
     return size_t{0};
   };
-  // The device failed for good while an epoch was loaded. The epochs in service are on it, too.
-  // Called by the reloader's thread.
+  // Called by the reloader's thread if the device failed for good while an epoch was loaded. The
+  // epochs in service are on it, too.
   std::function<void(const std::string& what)> on_device_lost = [](const std::string&) {};
   Clock clock = std::chrono::steady_clock::now;
 };
@@ -41,10 +41,10 @@ class EpochReloader {
   using Loader = std::function<LoadedDatabase(const LoadedDatabase& current,
                                               const std::function<void()>& on_step)>;
 
-  // Everything given by reference outlives this.
+  // All objects given by reference outlive this one.
   EpochReloader(ServedEpochs& epochs, ServerMetrics& metrics, const BatchLimits& limits,
                 Loader loader, ReloadOptions options);
-  // Does the same as stop(), and waits for its end.
+  // Stops, and waits for the end.
   ~EpochReloader();
   EpochReloader(const EpochReloader&) = delete;
   EpochReloader& operator=(const EpochReloader&) = delete;
@@ -56,8 +56,8 @@ class EpochReloader {
   void wait_until_idle();
   // Aborts a load that is under way at its next step, and begins no other. Returns at once.
   void tell_to_stop();
-  // The same, and waits for its end. Returns false if it has not ended after that long: a file of
-  // the database cannot be read, and everything given by reference stays in use.
+  // Tells the reloader to stop, and waits for its end. Returns false if it has not ended after that
+  // long: a file of the database cannot be read, and everything given by reference stays in use.
   bool stop(std::chrono::milliseconds patience);
 
  private:

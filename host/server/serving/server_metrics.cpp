@@ -119,7 +119,7 @@ ServerMetrics::ServerMetrics()
       received_bytes_(counter("blindfuse_http_received_bytes_total",
                               "Bytes of requests, their headers included.")
                           .Add({})),
-      queries_(counter("blindfuse_queries_total", "Queries by what became of them.")),
+      queries_(counter("blindfuse_queries_total", "Queries by outcome.")),
       key_queries_(counter("blindfuse_api_key_queries_total",
                            "Queries that were answered, by the name of the API key.")),
       queue_wait_(
@@ -144,8 +144,8 @@ ServerMetrics::ServerMetrics()
                             .Add({})),
       epoch_loads_(counter("blindfuse_epoch_loads_total",
                            "Epochs that were loaded, or refused, while serving.")) {
-  // There from the beginning, at 0: a counter that appears with its first event hides it from
-  // rate().
+  // The counters exist from the beginning, at 0: one that appears with its first event hides it
+  // from rate().
   for (const QueryOutcome outcome : kOutcomes) queries_.Add({{"outcome", name_of(outcome)}});
   epoch_loads_.Add({{"result", "success"}});
   epoch_loads_.Add({{"result", "failure"}});
@@ -207,7 +207,7 @@ void ServerMetrics::set_http_state() {
                .Add({}),
            load.sent_bytes);
   auto& cuts = counter("blindfuse_http_connections_cut_total",
-                       "Connections that were ended before their time, by why.");
+                       "Connections that were ended before their time, by reason.");
   for (size_t i = 0; i < http::kCutCount; ++i) {
     raise_to(cuts.Add({{"why", name_of(static_cast<http::Cut>(i))}}), load.cuts[i]);
   }

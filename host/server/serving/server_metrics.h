@@ -38,8 +38,8 @@ enum class QueryOutcome {
   kStopping,
 };
 
-// The listener of clients at the moment, with the most that request_bytes and response_bytes of its
-// load may be.
+// The state of the clients' listener at the moment, with the upper limits of request_bytes and
+// response_bytes of its load.
 struct HttpState {
   http::Load load;
   uint64_t request_bytes_max = 0;
@@ -66,7 +66,7 @@ class ServerMetrics final : public BatchObserver {
   void set_device_lost_callback(std::function<void(const std::string& what)> callback) {
     on_device_lost_ = std::move(callback);
   }
-  // Whether the CPU computes because of the file of a device's fault.
+  // Tells that the CPU computes because of the file of a device's fault, or not.
   void set_device_set_aside(bool is_set_aside) { device_set_aside_.Set(is_set_aside ? 1 : 0); }
 
   // Called at every text(); nullptr: there is none.
@@ -78,7 +78,7 @@ class ServerMetrics final : public BatchObserver {
     certificate_expires_at_ = std::move(expires_at);
   }
 
-  // Everything in Prometheus's text format.
+  // Returns all metrics in Prometheus's text format.
   std::string text(const ServedEpochs& epochs);
 
  private:

@@ -51,10 +51,11 @@ ServedEpochs::Found ServedEpochs::find(std::string_view id) const {
 }
 
 void ServedEpochs::replace(std::shared_ptr<const ServingEpoch> next, Clock::time_point grace_ends) {
-  // The directory remembers its own; this is for what was there before another took its place.
+  // The directory has a list of its own. This one is for epochs that were there before another
+  // directory took its place.
   constexpr size_t kRetiredMax = 1000;
   const std::lock_guard lock(mutex_);
-  // An epoch may come back: what is served under its id is then the newer copy of the same.
+  // An epoch may come back: its id then stands for the newer copy of the same data.
   for (Graced& graced : graced_) {
     if (graced.epoch->database().epoch == next->database().epoch) graced.ends = {};
   }
@@ -79,7 +80,7 @@ size_t ServedEpochs::retire(Clock::time_point now) {
   std::erase_if(graced_, [](const Graced& graced) { return graced.epoch == nullptr; });
   size_t gone = std::erase_if(
       downloaded_, [](const Downloaded& downloaded) { return downloaded.downloads.expired(); });
-  // No thread can get at one of these any more, so that a count of one stays one.
+  // No thread can take a reference to one of these any more, so that a count of one stays one.
   for (auto& epoch : leaving_) {
     if (epoch.use_count() > 1) continue;
     const LoadedDatabase& database = epoch->database();

@@ -1,4 +1,4 @@
-// One epoch in service: its data, the engine that holds its matrix, and the queue in front of that
+// An epoch in service: its data, the engine that holds its matrix, and the queue in front of that
 // engine. Also all the epochs that are served at the moment.
 #pragma once
 

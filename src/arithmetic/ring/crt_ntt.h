@@ -30,13 +30,13 @@ class CrtNtt {
   // Words are read as -2^31 .. 2^31 - 1. Modulo 2^32 this makes no difference, and the sums are
   // smaller.
   void forward_words(Polynomial words, CrtResidues& out) const;
-  // Small numbers, such as a ternary secret's or bytes of a matrix.
+  // Transforms small numbers, such as a ternary secret's or bytes of a matrix.
   void forward_small(std::span<const int8_t, kDimension> numbers, CrtResidues& out) const;
 
   // sum += a * b, point by point.
   void add_product(const CrtResidues& a, const CrtResidues& b, CrtResidues& sum) const;
 
-  // X -> X^-1: exchanges the halves.
+  // Substitutes X -> X^-1: exchanges the halves.
   static void conjugate(CrtResidues& values);
 
   // The coefficients of a sum modulo 2^32. The sum is overwritten.

@@ -8,18 +8,19 @@
 
 namespace blindfuse::ring {
 
-// From 2^bits to Q, of x below 2^bits, 1 .. 32 bits: x Q / 2^bits.
+// Switches from 2^bits to Q, for x below 2^bits, 1 .. 32 bits: x Q / 2^bits.
 constexpr uint32_t switch_to_q(uint32_t x, unsigned bits = 32) {
   const uint64_t half = (uint64_t{1} << bits) >> 1;
   return static_cast<uint32_t>((static_cast<uint64_t>(x) * kPackingModulus + half) >> bits);
 }
 
-// From Q to 2^bits, of x below Q, 1 .. 32 bits: x 2^bits / Q, modulo 2^bits. Takes the same time
-// whatever x is: clients lower secret phases with it, and a division's time would depend on them.
+// Switches from Q to 2^bits, for x below Q, 1 .. 32 bits: x 2^bits / Q, modulo 2^bits. Takes the
+// same time whatever x is: clients lower secret phases with it, and a division's time would depend
+// on them.
 constexpr uint32_t switch_from_q(uint32_t x, unsigned bits) {
   constexpr uint64_t kMissing = (uint64_t{1} << 32) - kPackingModulus;
   const uint64_t scaled = (static_cast<uint64_t>(x) << bits) + kPackingModulus / 2;
-  // With 2^32 = Q + kMissing, h 2^32 + l is h Q and h * kMissing + l. The second time, this rest is
+  // 2^32 is Q + kMissing, so h 2^32 + l is h Q and h * kMissing + l. The second time, this rest is
   // below 2 Q, and holds Q where the rest and kMissing come to 2^32.
   const uint64_t upper = scaled >> 32;
   const uint64_t more = upper * kMissing + static_cast<uint32_t>(scaled);

@@ -58,7 +58,7 @@ class PortableNtt final : public Ntt {
   }
 
  private:
-  // Clients transform secrets, and nothing of them may stay on the stack.
+  // Clients transform secrets, and no part of them may stay on the stack.
   static void clear(std::array<uint32_t, kDimension>& x) {
     x.fill(0);
     asm volatile("" : : "r"(x.data()) : "memory");
@@ -110,7 +110,7 @@ uint32_t root_of_unity(const PrimeField& field) {
   invariant(modulus % kOrder == 1, "the modulus is 1 modulo 4096");
   for (uint32_t g = 2; g < 1000; ++g) {
     const uint32_t w = field.power(g, (modulus - 1) / kOrder);
-    // Its order divides 4096, and is no smaller power of two.
+    // The order of w divides 4096. w^2048 is not 1, so the order is 4096.
     if (field.power(w, kDimension) == modulus - 1) return w;
   }
   abort_broken_invariant("the modulus is prime", __FILE__, __LINE__);

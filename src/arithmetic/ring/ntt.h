@@ -24,7 +24,7 @@ class Ntt {
 
   const PrimeField& field() const { return field_; }
 
-  // From coefficients to the evaluation domain, and back; in place.
+  // Transforms from coefficients to the evaluation domain, and back; in place.
   virtual void forward(MutablePolynomial polynomial) const = 0;
   virtual void inverse(MutablePolynomial polynomial) const = 0;
   // sum += a * b, point by point.

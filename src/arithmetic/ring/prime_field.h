@@ -5,10 +5,11 @@
 
 namespace blindfuse::ring {
 
-// Responses are packed modulo this one: the largest prime below 2^32 that is 1 modulo 4096, so that
+// The modulus of packed responses: the largest prime below 2^32 that is 1 modulo 4096, so that
 // polynomials of ring_dimension.h have 2048 points in it.
 inline constexpr uint32_t kPackingModulus = 4294955009;
-// The next one. With the first it tells exact products apart: together they are just under 2^64.
+// The next such prime. With the first it tells exact products apart: together they are just under
+// 2^64.
 inline constexpr uint32_t kSecondModulus = 4294914049;
 
 // All values are reduced, 0 .. modulus - 1, unless a function says otherwise. Additions, products

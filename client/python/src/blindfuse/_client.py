@@ -139,7 +139,7 @@ class Client:
         """
         return self._alive().waiting_count()
 
-    # The same for asyncio. Cancelling the task stops the work.
+    # These calls are for asyncio. Cancelling the task stops the work.
 
     @overload
     async def aget(self, key: Key) -> bytes | None: ...

@@ -10,13 +10,13 @@ from ._errors import InputError
 Key = Union[str, bytes, SupportsIndex]
 AnyKey = TypeVar("AnyKey", bound=Key)
 
-# Numbers beyond are in no database, and asked for all the same: nothing shall tell them apart.
+# Larger numbers are in no database. They are asked for all the same, so that the server cannot tell them apart.
 _INDEX_MAX = 2**64 - 1
 _INDEX_DIGITS_MAX = 20
 
 
-# Whether the database is asked by number is for the library to say, when it asks: another thread may have gone on to
-# another database meanwhile. Messages do not repeat keys.
+# The library decides, when it asks, if the database is asked by number: another thread may have gone on to another
+# database meanwhile. Messages do not repeat keys.
 
 
 def native_key(key: Key) -> bytes | int:

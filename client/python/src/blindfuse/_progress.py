@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from ._errors import InputError
 
-# In the order of the library's stages: its name, what a person reads, and the unit of its amounts.
+# Each stage of the library, in order: its name, what a person reads, and the unit of its amounts.
 _STAGES = (
     ("waiting for lock", "waiting for another client that fetches these hints", ""),
     ("fetching hints", "fetching hints", "B"),

@@ -34,7 +34,7 @@ class BuildReport:
     key_count: int
     shard_count: int
     shards_rebuilt: int
-    hint_bytes: int  # what a new client downloads
+    hint_bytes: int  # a new client downloads these
     query_bytes: int
     response_bytes: int
     seconds: float
@@ -225,7 +225,7 @@ def _wait_for(ready: Path, process: subprocess.Popen[bytes], timeout: float) -> 
 def _end(
     process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str], owner: _blindfuse.ProcessToken
 ) -> None:
-    # A forked child has the server, but it is not the child's to stop.
+    # A forked child has the server, but must not stop it.
     if owner.is_current():
         _program.stop(process, timeout=30)
         folder.cleanup()
@@ -283,7 +283,7 @@ def _build(arguments: list[str], lines: Iterator[bytes], folder: Path) -> bytes:
             spool.seek(0)
         done = _program.run(arguments, spool)
     finally:
-        # Nothing is left to write but after an error, which is the one to tell of.
+        # Data is left to write only after an error, and that error is the one to report.
         with contextlib.suppress(OSError):
             spool.close()
     if done.returncode != 0:
