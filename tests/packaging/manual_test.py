@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The manual pages, docs/REFERENCE.md and the completion for bash have the options that the programs have, as
-host/packaging/reference.py writes them; bash completes with them; there is a page for each command; and the example configuration names all options of `serve`, with their defaults."""
+host/packaging/reference.py writes them. Bash completes with them, and each command has a page. The example
+configuration names all options of `serve`, with their defaults."""
 import argparse
 import importlib.util
 import pathlib

@@ -11,25 +11,12 @@
 #include <thread>
 
 #include "host/system/device_fault.h"
-#include "tests/publish/builder_testing.h"
+#include "tests/server/process_death.h"
 
 namespace blindfuse {
 namespace {
 
-// Ends a copy of the process each time; "threadsafe", since threads run.
-class DeviceEndDeathTest : public ::testing::Test {
- protected:
-  DeviceEndDeathTest() {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
-    setenv("STATE_DIRECTORY", folder_.path().c_str(), 0);  // the copy has that of its maker
-  }
-  ~DeviceEndDeathTest() override { unsetenv("STATE_DIRECTORY"); }
-
-  // Of the test, also in a copy of it.
-  static std::filesystem::path state() { return getenv("STATE_DIRECTORY"); }
-
-  const builder_testing::TemporaryFolder folder_;
-};
+using DeviceEndDeathTest = server_testing::ProcessDeathTest;
 
 TEST_F(DeviceEndDeathTest, WithholdsThenSendsThenEnds) {
   EXPECT_EXIT(

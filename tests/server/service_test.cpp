@@ -1,7 +1,6 @@
 #include "host/server/service.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,7 +9,7 @@
 
 #include "host/system/device_fault.h"
 #include "src/base/errors.h"
-#include "tests/publish/builder_testing.h"
+#include "tests/server/process_death.h"
 #include "tests/server/running_server.h"
 
 namespace blindfuse::server_testing {
@@ -34,15 +33,8 @@ std::string wait_for_url(const std::filesystem::path& ready_file, std::future<vo
   return url;
 }
 
-// The process ends: each runs in a copy of it.
-class ServiceDeathTest : public ::testing::Test {
+class ServiceDeathTest : public ProcessDeathTest {
  protected:
-  ServiceDeathTest() {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
-    setenv("STATE_DIRECTORY", folder_.path().c_str(), 0);  // the copy has that of its maker
-  }
-  ~ServiceDeathTest() override { unsetenv("STATE_DIRECTORY"); }
-
   void serve(LoadedDatabase database, const ServiceOptions& options,
              EpochReloader::Loader loader = {}) {
     Signals signals;
@@ -55,11 +47,6 @@ class ServiceDeathTest : public ::testing::Test {
                          .loader = std::move(loader)},
                         options, signals, end);
   }
-
-  // Of the test, also in a copy of it.
-  static std::filesystem::path state() { return getenv("STATE_DIRECTORY"); }
-
-  const builder_testing::TemporaryFolder folder_;
 };
 
 // A query makes the service end with an error rather than serve on without an engine.
