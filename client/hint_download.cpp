@@ -53,7 +53,13 @@ class PartialHint {
       have_ = 0;
     }
     resumed_ = have_ > 0;
-    hash_what_is_there();
+    std::vector<uint8_t> buffer(std::min<uint64_t>(have_, kReadBytes));
+    for (uint64_t at = 0; at < have_;) {
+      const auto piece = std::span(buffer).first(std::min<uint64_t>(have_ - at, buffer.size()));
+      read_exactly(file_, at, piece, path_);
+      take(piece);
+      at += piece.size();
+    }
   }
 
   uint64_t have() const { return have_; }
@@ -98,16 +104,6 @@ class PartialHint {
   void take(std::span<const uint8_t> bytes) {
     hash_.update(bytes);
     if (!bytes.empty()) last_byte_ = bytes.back();
-  }
-
-  void hash_what_is_there() {
-    std::vector<uint8_t> buffer(std::min<uint64_t>(have_, kReadBytes));
-    for (uint64_t at = 0; at < have_;) {
-      const auto piece = std::span(buffer).first(std::min<uint64_t>(have_ - at, buffer.size()));
-      read_exactly(file_, at, piece, path_);
-      take(piece);
-      at += piece.size();
-    }
   }
 
   const MissingHint hint_;

@@ -43,13 +43,6 @@ struct Tally {
   void offer(const Duplicate& duplicate) {
     if (!earliest || duplicate.again < earliest->again) earliest = duplicate;
   }
-
-  void add(const Tally& other) {
-    keys += other.keys;
-    duplicates += other.duplicates;
-    if (other.earliest) offer(*other.earliest);
-    for (size_t i = 0; i < lengths.size(); ++i) lengths[i] += other.lengths[i];
-  }
 };
 
 // Goes through one partition after the other, without holding more of it than its keys.
@@ -174,7 +167,13 @@ Survey survey_input(const Input& input, DuplicatePolicy policy, WorkerThreads& t
   threads.run_each(Spool::kPartitions,
                    [&](unsigned index, size_t p) { surveys[index].add(static_cast<uint32_t>(p)); });
   Tally total;
-  for (const PartitionSurvey& survey : surveys) total.add(survey.tally());
+  for (const PartitionSurvey& survey : surveys) {
+    const Tally& part = survey.tally();
+    total.keys += part.keys;
+    total.duplicates += part.duplicates;
+    if (part.earliest) total.offer(*part.earliest);
+    std::ranges::transform(part.lengths, total.lengths, total.lengths.begin(), std::plus<>());
+  }
   if (total.earliest) refuse(input, total);
   Survey survey;
   survey.key_count = total.keys;
@@ -188,7 +187,8 @@ Survey survey_input(const Input& input, DuplicatePolicy policy, WorkerThreads& t
 
 uint64_t fullest_shard(const Spool& spool, const Layout& layout, WorkerThreads& threads) {
   const uint32_t shards = layout.shard_count;
-  if (layout.kind == DatabaseKind::kIndex) return (layout.key_count + shards - 1) / shards;
+  if (layout.kind == DatabaseKind::kIndex || shards == 1)
+    return (layout.key_count + shards - 1) / shards;
   return std::ranges::max(layout.batch
                               ? count_bucket_shards(spool, shards, layout.bucket_count(), threads)
                               : count_shards(spool, shards, threads));

@@ -99,10 +99,20 @@ Awaitable<bool> Connection::serve_request() {
     co_return false;
   }
   release_body();
+  const Options& options = context_.options;
   const bool last = !head_ || head_->wants_close || head_->chunked || unread_ ||
                     context_.stopping || response.closes_connection ||
-                    request_count_ >= context_.options.requests_per_connection_max;
-  const bool sent = co_await send(std::move(response), last);
+                    request_count_ >= options.requests_per_connection_max;
+  std::string lines = "Connection: close\r\n";
+  if (!last) {
+    const auto idle = std::chrono::duration_cast<std::chrono::seconds>(options.timeouts.idle);
+    lines = "Keep-Alive: timeout=" + std::to_string(idle.count()) +
+            ", max=" + std::to_string(options.requests_per_connection_max) + "\r\n";
+  }
+  std::string text = serialize_head(response, lines);
+  const bool head_only = head_ && head_->method == "HEAD";
+  Output output(std::move(text), std::move(response), head_only);
+  const bool sent = co_await write(std::move(output));
   head_.reset();
   co_return sent && !last;
 }
@@ -271,20 +281,6 @@ Awaitable<bool> Connection::wait_until(const std::function<bool()>& is_done,
     }
   }
   co_return true;
-}
-
-Awaitable<bool> Connection::send(Response response, bool last) {
-  const Options& options = context_.options;
-  std::string lines = "Connection: close\r\n";
-  if (!last) {
-    const auto idle = std::chrono::duration_cast<std::chrono::seconds>(options.timeouts.idle);
-    lines = "Keep-Alive: timeout=" + std::to_string(idle.count()) +
-            ", max=" + std::to_string(options.requests_per_connection_max) + "\r\n";
-  }
-  std::string text = serialize_head(response, lines);
-  const bool head_only = head_ && head_->method == "HEAD";
-  Output output(std::move(text), std::move(response), head_only);
-  co_return co_await write(std::move(output));
 }
 
 // A client that does not wait for it skips it (RFC 9110, section 15.2.1). Throws ClientLeft.

@@ -129,7 +129,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Awaitable<void> serve();
   Awaitable<bool> serve_request();
   Awaitable<bool> read_head();
-  Awaitable<bool> send(Response response, bool last);
   Awaitable<void> write_continue();
   Awaitable<bool> write(Output output);
   Awaitable<void> linger();

@@ -256,7 +256,6 @@ class BatchScheduler {
   void require_quota(size_t count, const Client& client) const;
   Clock::duration quota_time(size_t count) const;
   Clients::pointer enter(std::string_view client);
-  void leave(Slot& slot);
   size_t claim_slots(const std::shared_ptr<PendingAnswer>& answer, size_t count,
                      std::string_view client);
   void mark_filled(size_t slot);
@@ -283,7 +282,6 @@ class BatchScheduler {
   void sort_out(Batch& batch);
   void begin_batch(std::unique_lock<std::mutex>& lock, size_t slot_count);
   void finish_batch(std::unique_lock<std::mutex>& lock);
-  void hand_out(std::span<const uint8_t> responses, size_t count) const;
   void report_failure(const std::exception& error, const std::string& where);
 
   const Layout layout_;
