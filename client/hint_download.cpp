@@ -80,7 +80,8 @@ class PartialHint {
 
   bool complete() const { return have_ == shape_.bytes; }
 
-  void finish() {
+  // Checks the whole part, and gives the file its final name.
+  void commit() {
     if (hash_.finish() == hint_.hash) {
       if (last_byte_ > shape_.last_byte_max) {
         unlink(path_.c_str());
@@ -148,7 +149,7 @@ class HintWriter {
 
   void finish_when_complete() {
     if (!partial_->complete()) return;
-    partial_->finish();
+    partial_->commit();
     partial_.reset();
     ++done_;
   }

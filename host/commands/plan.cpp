@@ -10,7 +10,7 @@
 #include "host/commands/layout_options.h"
 #include "host/commands/plan_report.h"
 #include "host/publish/dry_run.h"
-#include "host/publish/layout_choice.h"
+#include "host/publish/layout_checks.h"
 #include "src/base/errors.h"
 #include "src/program/command_line.h"
 #include "src/program/log.h"

@@ -121,7 +121,7 @@ void give_large_blocks_back() {
 void run_serve(ServeOptions& options, const CLI::App& command) {
   give_large_blocks_back();
   configure_log(options.log_format, options.log_level);
-  options.finish();
+  options.resolve();
   // A faulty command line and a port in use are reported before minutes of loading.
   http::ListeningSocket socket(http::parse_listen_address(options.listen));
   std::optional<http::ListeningSocket> admin_socket;

@@ -228,7 +228,7 @@ void ServeOptions::add_log_options(CLI::App& command) {
   command.option_defaults()->group("Options");
 }
 
-void ServeOptions::finish() {
+void ServeOptions::resolve() {
   if (directory.empty()) {
     throw UsageError("missing DIRECTORY, the database directory: give it here or in --config");
   }

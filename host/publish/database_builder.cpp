@@ -8,7 +8,7 @@
 
 #include "host/engines/engine_factory.h"
 #include "host/publish/hint_stage.h"
-#include "host/publish/layout_choice.h"
+#include "host/publish/layout_checks.h"
 #include "host/publish/locked_directory.h"
 #include "host/publish/pack_stage.h"
 #include "host/publish/planner.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "host/database/directory.h"
-#include "host/publish/layout_choice.h"
+#include "host/publish/layout_checks.h"
 #include "host/publish/survey.h"
 #include "src/base/errors.h"
 #include "src/system/file.h"

@@ -49,12 +49,12 @@ class InputReader {
     bytes_done_ += source.bytes_read();
   }
 
-  Input finish() {
+  Input take_input() {
     if (input_.spool->appended_count() == 0) {
       throw InputError("the input is empty: no pair in " + input_.sources.front().name +
                        (input_.sources.size() > 1 ? " or the other inputs" : ""));
     }
-    input_.spool->finish();
+    input_.spool->seal();
     return std::move(input_);
   }
 
@@ -130,7 +130,7 @@ void sort_again(const Spool& spool, Spool& result, WorkerThreads& threads,
     write();
     progress.advance(1);
   });
-  result.finish();
+  result.seal();
 }
 
 }  // namespace
@@ -147,7 +147,7 @@ Input read_input(const std::vector<std::unique_ptr<KeyValueSource>>& sources, co
   InputReader reader(salt, options, std::move(spool));
   Progress progress("reading", total_bytes(sources), Progress::Unit::kBytes);
   for (const auto& source : sources) reader.read(*source, progress);
-  return reader.finish();
+  return reader.take_input();
 }
 
 std::unique_ptr<Spool> spool_by_shard(const Spool& spool, uint32_t shard_count,

@@ -17,7 +17,7 @@ namespace {
 
 namespace asio = boost::asio;
 using Descriptor = asio::posix::stream_descriptor;
-using Woken = SocketWaiter::Woken;
+using Wake = SocketWaiter::Wake;
 
 // The time that this many bytes may take, in either direction.
 std::chrono::seconds time_for(uint64_t bytes) {
@@ -253,9 +253,9 @@ Awaitable<bool> Connection::wait_until(const std::function<bool()>& is_done,
   while (!is_done()) {
     // The variable has a name because GCC 12 lays the frame out wrong if a coroutine without
     // variables awaits in a condition.
-    const Woken woken = co_await waiter_->wait(left_by_, deadline);
-    switch (woken) {
-      case Woken::kReady:
+    const Wake wake = co_await waiter_->wait(left_by_, deadline);
+    switch (wake) {
+      case Wake::kReady:
         if (has_events(POLLHUP)) throw ClientLeft();
         if (left_by_ == Descriptor::wait_error) {
           discard_urgent_byte();
@@ -272,11 +272,11 @@ Awaitable<bool> Connection::wait_until(const std::function<bool()>& is_done,
           left_by_ = Descriptor::wait_error;
         }
         break;
-      case Woken::kOverdue:
+      case Wake::kTimeout:
         co_return false;
-      case Woken::kInVain:
+      case Wake::kSpurious:
         break;
-      case Woken::kEnded:
+      case Wake::kEnded:
         throw ClientLeft();
     }
   }

@@ -74,7 +74,8 @@ struct RequestRecord {
   std::string peer = {};      // the client's address
   std::string key_name = {};  // of its API key, if one is needed
   EpochId epoch = {};         // the epoch of the path, if it is served
-  size_t query_count = 0;     // 0 until its body has arrived
+  size_t query_count =
+      0;  // 0 until its body is there, then estimated from its size until it is read
   uint64_t received_bytes = 0;
   std::chrono::steady_clock::time_point begun_at = std::chrono::steady_clock::now();
 };

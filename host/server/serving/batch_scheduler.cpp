@@ -374,7 +374,7 @@ void BatchScheduler::begin_batch(std::unique_lock<std::mutex>& lock, size_t slot
   sort_out(batch);
   running_ += slot_count;
   lock.unlock();
-  for (const auto& answer : sorted_.expired) answer->finish(PendingAnswer::Outcome::kExpired);
+  for (const auto& answer : sorted_.expired) answer->complete(PendingAnswer::Outcome::kExpired);
   sorted_.expired.clear();
   try {
     for (const auto& [from, to] : sorted_.moves) pipeline_->move(from, to);
@@ -424,8 +424,8 @@ void BatchScheduler::finish_batch(std::unique_lock<std::mutex>& lock) {
   batches_.erase(batches_.begin());
   lock.unlock();
   for (const auto& answer : done_) {
-    answer->finish(answer->failed_ ? PendingAnswer::Outcome::kEngineFailed
-                                   : PendingAnswer::Outcome::kAnswered);
+    answer->complete(answer->failed_ ? PendingAnswer::Outcome::kEngineFailed
+                                     : PendingAnswer::Outcome::kAnswered);
   }
   done_.clear();
   lock.lock();

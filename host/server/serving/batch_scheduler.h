@@ -126,7 +126,7 @@ class PendingAnswer {
     const State state = state_.load(std::memory_order_acquire);
     return state == State::kWaiting || state == State::kRunning;
   }
-  // Returns false if it is not waiting any more. Ends with finish().
+  // Returns false if it is not waiting any more. Ends with complete().
   bool expire() { return leave_waiting(State::kExpired); }
   bool leave_waiting(State next) {
     State waiting = State::kWaiting;
@@ -135,7 +135,7 @@ class PendingAnswer {
   // True if its queries go to the engine now. If its first query has gone to the engine, all of
   // them go.
   bool start() { return leave_waiting(State::kRunning) || state_.load() == State::kRunning; }
-  void finish(Outcome outcome) {
+  void complete(Outcome outcome) {
     outcome_ = outcome;
     state_.store(State::kDone, std::memory_order_release);
     try {
@@ -145,10 +145,10 @@ class PendingAnswer {
     }
   }
 
-  // Fails the answer, whatever the state of its queries. After that, nothing may finish them.
+  // Fails the answer, whatever the state of its queries. After that, nothing may complete it.
   void give_up() {
     if (leave_waiting(State::kDropped) || state_.load() == State::kRunning) {
-      finish(Outcome::kEngineFailed);
+      complete(Outcome::kEngineFailed);
     }
   }
 
