@@ -37,7 +37,6 @@
 #include "src/arithmetic/ring/packing_key_format.h"
 #include "src/arithmetic/second_level_spec.h"
 #include "src/base/errors.h"
-#include "src/engine/canary.h"
 #include "src/engine/engine.h"
 #include "src/protocol/public_matrix.h"
 

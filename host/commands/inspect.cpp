@@ -1,7 +1,6 @@
 #include "host/commands/commands.h"
 
 #include <sys/stat.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -11,16 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "host/commands/device_limit.h"
-#include "host/commands/epoch_check.h"
-#include "host/commands/manifest_report.h"
+#include "host/commands/engine_setup.h"
+#include "host/commands/plan_report.h"
 #include "host/commands/sample_check.h"
 #include "host/database/directory.h"
 #include "host/database/loaded_database.h"
 #include "host/server/serving/batch_scheduler.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/base/errors.h"
-#include "src/program/amount.h"
+#include "src/program/printable.h"
 #include "src/protocol/epoch_table.h"
 #include "src/system/file.h"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "host/publish/samples.h"
-#include "host/server/database_server.h"
+#include "host/server/service.h"
 #include "host/server/serving/serving_epoch.h"
 #include "src/base/base64.h"
 #include "src/base/errors.h"

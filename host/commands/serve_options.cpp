@@ -6,7 +6,7 @@
 #include <string_view>
 #include <thread>
 
-#include "host/commands/input_options.h"
+#include "host/commands/layout_options.h"
 #include "host/server/routes/page.h"
 #include "src/base/errors.h"
 #include "src/program/command_line.h"

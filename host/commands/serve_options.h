@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "host/commands/device_limit.h"
+#include "host/commands/engine_setup.h"
 #include "host/server/service.h"
 #include "src/program/log.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "src/base/errors.h"
-#include "src/program/amount.h"
+#include "src/program/printable.h"
 
 namespace blindfuse {
 namespace {

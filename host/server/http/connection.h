@@ -14,7 +14,6 @@
 #include <string>
 #include <utility>
 
-#include "host/server/http/body_reader.h"
 #include "host/server/http/channel.h"
 #include "host/server/http/connections.h"
 #include "host/server/http/request_head.h"
