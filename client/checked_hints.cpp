@@ -82,18 +82,12 @@ void CheckedHints::for_each(std::span<const uint32_t> shards, const Use& use,
   }
 }
 
-// A system that is short of memory swaps out pages that were unused for longest. This makes all
-// parts look used alike.
-void CheckedHints::touch_kept() const {
-  const volatile uint8_t* const bytes = kept_.get();
-  for (uint64_t at = 0; at < database_.layout().hint_bytes(); at += kPageBytes) {
-    static_cast<void>(bytes[at]);
-  }
-}
-
 void CheckedHints::use_kept(std::span<const uint32_t> shards, const Use& use) const {
-  touch_kept();
   const Layout& layout = database_.layout();
+  // A system that is short of memory swaps out pages that were unused for longest. Reading a byte
+  // of every page makes all parts look used alike.
+  const volatile uint8_t* const bytes = kept_.get();
+  for (uint64_t at = 0; at < layout.hint_bytes(); at += kPageBytes) static_cast<void>(bytes[at]);
   const uint64_t part_bytes = layout.hint_part_bytes();
   for (size_t i = 0; i < shards.size(); ++i) {
     const HintParts parts = layout.hint_parts_of(shards[i]);

@@ -54,7 +54,6 @@ class CheckedHints {
 
  private:
   void check_all(const ProgressCallback& progress) const;
-  void touch_kept() const;
   void use_kept(std::span<const uint32_t> shards, const Use& use) const;
   void read_all_and_use(std::span<const uint32_t> shards, const Use& use,
                         const ProgressCallback& progress) const;

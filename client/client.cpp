@@ -8,7 +8,7 @@
 #include "client/look_up.h"
 #include "client/secret.h"
 #include "client/shared_session.h"
-#include "src/protocol/manifest_signature.h"
+#include "src/protocol/manifest.h"
 
 namespace blindfuse {
 namespace {

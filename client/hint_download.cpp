@@ -53,7 +53,13 @@ class PartialHint {
       have_ = 0;
     }
     resumed_ = have_ > 0;
-    hash_what_is_there();
+    std::vector<uint8_t> buffer(std::min<uint64_t>(have_, kReadBytes));
+    for (uint64_t at = 0; at < have_;) {
+      const auto piece = std::span(buffer).first(std::min<uint64_t>(have_ - at, buffer.size()));
+      read_exactly(file_, at, piece, path_);
+      take(piece);
+      at += piece.size();
+    }
   }
 
   uint64_t have() const { return have_; }
@@ -74,7 +80,8 @@ class PartialHint {
 
   bool complete() const { return have_ == shape_.bytes; }
 
-  void finish() {
+  // Checks the whole part, and gives the file its final name.
+  void commit() {
     if (hash_.finish() == hint_.hash) {
       if (last_byte_ > shape_.last_byte_max) {
         unlink(path_.c_str());
@@ -98,16 +105,6 @@ class PartialHint {
   void take(std::span<const uint8_t> bytes) {
     hash_.update(bytes);
     if (!bytes.empty()) last_byte_ = bytes.back();
-  }
-
-  void hash_what_is_there() {
-    std::vector<uint8_t> buffer(std::min<uint64_t>(have_, kReadBytes));
-    for (uint64_t at = 0; at < have_;) {
-      const auto piece = std::span(buffer).first(std::min<uint64_t>(have_ - at, buffer.size()));
-      read_exactly(file_, at, piece, path_);
-      take(piece);
-      at += piece.size();
-    }
   }
 
   const MissingHint hint_;
@@ -152,7 +149,7 @@ class HintWriter {
 
   void finish_when_complete() {
     if (!partial_->complete()) return;
-    partial_->finish();
+    partial_->commit();
     partial_.reset();
     ++done_;
   }

@@ -54,14 +54,8 @@ LookUp::LookUp(Session& session, std::span<const std::string_view> keys)
 
 LookUp::~LookUp() = default;
 
-size_t LookUp::queries_done() const {
-  size_t count = 0;
-  for (const Request& request : requests_) count += request.secrets.size();
-  return count;
-}
-
 size_t LookUp::queries_left() const {
-  return (batch_ ? batch_->request_count() : keys_.size()) - queries_done();
+  return (batch_ ? batch_->request_count() : keys_.size()) - queries_done_;
 }
 
 // Plans from the beginning, for the current database.
@@ -70,9 +64,10 @@ void LookUp::plan() {
   epoch_.clear();  // until it is whole
   batch_.reset();
   requests_.clear();
+  queries_done_ = 0;
   // All keys are hashed before the first request: how long that takes depends on their lengths.
   session_.deadline().stopped([&] {
-    if (const std::optional<BatchCode>& code = database.layout().batch) {
+    if (const auto& code = database.layout().batch) {
       SecretBuffer<KeyHash> hashes(keys_.size());
       for (size_t i = 0; i < keys_.size(); ++i) hashes[i] = database.hash(keys_[i]);
       batch_.emplace(std::move(hashes), *code);
@@ -97,14 +92,14 @@ size_t LookUp::ask(size_t count) {
   const auto begin = [&] {
     const Layout& layout = session_.database().layout();
     const size_t more = std::min(count, queries_left());
-    end = queries_done() + more;
+    end = queries_done_ + more;
     session_.deadline().allow(more * (layout.query_bytes() + layout.response_bytes()));
   };
   if (epoch_ != session_.database().epoch()) plan();
   begin();
-  while (queries_done() < end) {
+  while (queries_done_ < end) {
     session_.open_hints();  // before any query: what is wrong with one is found whatever the keys
-    const size_t size = std::min(session_.request_size(), end - queries_done());
+    const size_t size = std::min(session_.request_size(), end - queries_done_);
     Request request = encrypt(size);
     try {
       send(request);
@@ -132,6 +127,7 @@ size_t LookUp::ask(size_t count) {
       continue;
     }
     requests_.push_back(std::move(request));
+    queries_done_ += size;
     begin_request();
   }
   return queries_left();
@@ -146,7 +142,7 @@ LookUp::Request LookUp::encrypt(size_t count) {
   Request request(layout, count);
   const auto piece = [](auto span, size_t i, size_t size) { return span.subspan(i * size, size); };
   for (size_t i = 0; i < count; ++i) {
-    const size_t query = queries_done() + i;
+    const size_t query = queries_done_ + i;
     const auto places = piece(request.places.span(), i, layout.bucket_count());
     const auto keys = piece(request.keys.span(), i, layout.bucket_count());
     if (batch_) {
@@ -155,7 +151,8 @@ LookUp::Request LookUp::encrypt(size_t count) {
       places.front() = places_[query];
       keys.front() = static_cast<uint32_t>(query);
     }
-    Session::Pooled pooled = session_.take_prepared();
+    Session::Pooled pooled = std::move(session_.prepared_.front());
+    session_.prepared_.pop_front();
     request.prepare_seconds.push_back(pooled.seconds);
     const auto bytes = piece(std::span(request.body), i, layout.query_bytes());
     request.secrets.push_back(std::move(pooled.query).encrypt(places, layout, bytes));

@@ -51,7 +51,6 @@ class LookUp {
  private:
   struct Request;
 
-  size_t queries_done() const;
   void plan();
   Request encrypt(size_t count);
   void send(Request& request);
@@ -64,6 +63,7 @@ class LookUp {
   std::optional<BatchPlan> batch_;  // if requests are for several keys
   SecretBuffer<KeyPlace> places_;   // otherwise, of all keys
   std::vector<Request> requests_;   // that were answered
+  size_t queries_done_ = 0;         // in these requests
   bool has_synced_ = false;         // because the server no longer had the epoch
 };
 

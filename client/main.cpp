@@ -2,7 +2,6 @@
 #include <blindfuse/client.h>
 #include <poll.h>
 #include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -20,14 +19,13 @@
 #include "src/base/base64.h"
 #include "src/base/errors.h"
 #include "src/base/utf8.h"
-#include "src/program/amount.h"
 #include "src/program/command_line.h"
 #include "src/program/help_formatter.h"
 #include "src/program/printable.h"
 #include "src/program/program.h"
 #include "src/program/progress.h"
 #include "src/protocol/key_hash.h"
-#include "src/protocol/manifest_signature.h"
+#include "src/protocol/manifest.h"
 
 namespace blindfuse {
 namespace {

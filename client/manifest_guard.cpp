@@ -58,8 +58,8 @@ std::string rolled_back(const std::string& address, const SeenManifest& now,
          "(--allow-rollback)";
 }
 
-std::string two_of_one_number(const std::string& address, const SeenManifest& now,
-                              const SeenManifest& newest) {
+std::string equivocation_warning(const std::string& address, const SeenManifest& now,
+                                 const SeenManifest& newest) {
   return "the server at " + address +
          " has two different manifests with the same sequence number: " +
          numbered(now.sequence, now.time) + ", and another, " +
@@ -212,7 +212,7 @@ std::string ManifestGuard::note(SeenSigners& seen, const std::string& signer,
   if (order == Order::kOlder && !allow_rollback_) {
     trouble = rolled_back(address_, now, found->second);
   } else if (order == Order::kOtherOfSameNumber) {
-    trouble = two_of_one_number(address_, now, found->second);
+    trouble = equivocation_warning(address_, now, found->second);
   }
   if (!trouble.empty()) {
     if (!key_.empty()) throw SignatureError(trouble);

@@ -111,8 +111,8 @@ bool PreparedQuery::is_for(const Manifest& manifest) const {
 bool PreparedQuery::is_of_this_process() const { return maker_.is_current(); }
 
 template <class Add>
-DecodingSecret PreparedQuery::finish(uint32_t query_bits, std::span<uint8_t> query,
-                                     const Add& add) {
+DecodingSecret PreparedQuery::consume(uint32_t query_bits, std::span<uint8_t> query,
+                                      const Add& add) {
   if (masked_.empty()) throw std::logic_error("a prepared query is sent once");
   if (!is_of_this_process()) throw std::logic_error("a prepared query is not for forked processes");
   SecretBuffer<uint32_t> words = std::move(masked_);
@@ -127,7 +127,7 @@ DecodingSecret PreparedQuery::finish(uint32_t query_bits, std::span<uint8_t> que
 
 DecodingSecret PreparedQuery::encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
                                       std::span<uint8_t> query) && {
-  return finish(query_bits, query, [rows](std::span<uint32_t> words) {
+  return consume(query_bits, query, [rows](std::span<uint32_t> words) {
     for (uint32_t row : rows) {
       invariant(row < words.size(), "rows lie in the database");
       // The sum always wraps: a client that drew again when this overflows would tell the server
@@ -153,7 +153,7 @@ DecodingSecret PreparedQuery::encrypt(std::span<const KeyPlace> places, const La
       }
     }
   };
-  DecodingSecret secret = finish(layout.query_bits, query.first(query.size() - second_bytes), add);
+  DecodingSecret secret = consume(layout.query_bits, query.first(query.size() - second_bytes), add);
   if (layout.second) {
     const ring::PrimeField field(ring::kPackingModulus);
     const uint32_t bits = layout.second->query_bits;

@@ -87,7 +87,7 @@ class PreparedQuery {
  private:
   // Gives up the words, to which `add` adds. Writes them and the packing keys.
   template <class Add>
-  DecodingSecret finish(uint32_t query_bits, std::span<uint8_t> query, const Add& add);
+  DecodingSecret consume(uint32_t query_bits, std::span<uint8_t> query, const Add& add);
 
   ProcessToken maker_;
   MatrixSeed seed_;

@@ -8,7 +8,6 @@
 #include "client/deadline.h"
 #include "src/arithmetic/little_endian.h"
 #include "src/arithmetic/ring/automorphism.h"
-#include "src/arithmetic/ring/crt_ntt.h"
 #include "src/arithmetic/ring/gadget.h"
 #include "src/arithmetic/ring/modulus_switch.h"
 #include "src/arithmetic/ring/ntt.h"

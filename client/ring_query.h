@@ -14,7 +14,7 @@
 #include "client/secret.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/automorphism.h"
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 #include "src/base/errors.h"
 #include "src/protocol/manifest.h"
 #include "src/protocol/public_polynomials.h"

@@ -39,34 +39,29 @@ Session::Session(std::unique_ptr<Transport> transport, const std::string& addres
               options_.progress),
       cache_(database_folder(cache_of(options_), address)),
       guard_(database_folder(cache_of(options_), address), address, options_),
-      hint_files_(files),
-      manifest_text_(fetch_manifest()) {}
+      hint_files_(files) {
+  manifest_text_ = take_manifest();
+}
 
 SyncResult Session::sync(bool verify) {
   const Deadline::Call call(deadline());
   SyncResult result;
-  try {
-    sync_once(verify, result);
-  } catch (const EpochGoneError&) {
-    // The server went on to another epoch after it sent its manifest.
-    sync_once(verify, result);
+  for (bool again = false;; again = true) {
+    try {
+      const std::string manifest = take_manifest();
+      check(parse_manifest(manifest).manifest.layout);
+      use(cache_.sync(remote_, manifest, verify, options_.progress, result));
+      return result;
+    } catch (const EpochGoneError&) {
+      // The server went on to another epoch after it sent its manifest.
+      if (again) throw;
+    }
   }
-  return result;
-}
-
-void Session::sync_once(bool verify, SyncResult& result) {
-  const std::string manifest = take_manifest();
-  check(parse_manifest(manifest).manifest.layout);
-  use(cache_.sync(remote_, manifest, verify, options_.progress, result));
 }
 
 std::string Session::take_manifest() {
   // The manifest is used once, whatever the outcome: an error in it would stay one.
   if (auto fetched = std::exchange(manifest_text_, std::nullopt)) return std::move(*fetched);
-  return fetch_manifest();
-}
-
-std::string Session::fetch_manifest() {
   std::string text = remote_.fetch_manifest();
   guard_.take(parse_manifest(text));
   return text;
@@ -172,12 +167,6 @@ void Session::make_ready(size_t count, size_t left) {
     ahead = std::min(left - ready, queries_at_once(database().layout()));
   }
   prepare(std::max(count - ready, ahead));
-}
-
-Session::Pooled Session::take_prepared() {
-  Pooled pooled = std::move(prepared_.front());
-  prepared_.pop_front();
-  return pooled;
 }
 
 std::vector<Answer> Session::look_up(std::span<const std::string_view> keys) {

@@ -85,8 +85,7 @@ class Session {
     double seconds;
   };
 
-  void sync_once(bool verify, SyncResult& result);
-  std::string fetch_manifest();
+  // The manifest in manifest_text_, or else the server's.
   std::string take_manifest();
   void use(DatabaseDescription database);
   void check(const Layout& layout);
@@ -95,7 +94,6 @@ class Session {
   size_t request_size();
   // Prepares queries until there are `count`, or more: a look-up needs `left` of them from now on.
   void make_ready(size_t count, size_t left);
-  Pooled take_prepared();
 
   ClientOptions options_;
   RandomSource random_;

@@ -11,7 +11,6 @@
 #include "host/cpu/pipelines/answer_pipeline.h"
 #include "host/cpu/pipelines/pack_maker.h"
 #include "host/cpu/pipelines/packed_answer_pipeline.h"
-#include "host/cpu/pipelines/panel_products.h"
 #include "host/cpu/pipelines/second_level_pipeline.h"
 #include "host/system/worker_threads.h"
 #include "src/engine/engine_maker.h"

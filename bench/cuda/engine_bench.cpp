@@ -34,10 +34,9 @@
 #include "host/hint/hint.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/packing_table.h"
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 #include "src/arithmetic/second_level_spec.h"
 #include "src/base/errors.h"
-#include "src/engine/canary.h"
 #include "src/engine/engine.h"
 #include "src/protocol/public_matrix.h"
 

@@ -12,6 +12,7 @@
 #include "client/cache_folder.h"
 #include "client/http_transport.h"
 #include "client/prepared_query.h"
+#include "client/ring_query.h"
 #include "client/url.h"
 #include "src/base/errors.h"
 #include "src/system/file.h"

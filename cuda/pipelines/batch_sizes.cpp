@@ -4,7 +4,7 @@
 #include "cuda/scan/scan_kernels.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/packing_table.h"
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 
 namespace blindfuse {
 namespace {

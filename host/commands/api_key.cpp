@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -20,10 +19,9 @@
 
 #include "host/server/serving/api_keys.h"
 #include "src/base/errors.h"
-#include "src/program/amount.h"
 #include "src/program/log.h"
 #include "src/program/printable.h"
-#include "src/protocol/manifest_signature.h"
+#include "src/protocol/manifest.h"
 #include "src/system/file.h"
 #include "src/system/random.h"
 

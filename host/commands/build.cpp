@@ -9,21 +9,18 @@
 #include <string>
 #include <vector>
 
-#include "host/commands/device_limit.h"
-#include "host/commands/input_options.h"
+#include "host/commands/engine_setup.h"
 #include "host/commands/layout_options.h"
-#include "host/commands/manifest_report.h"
 #include "host/commands/plan_report.h"
 #include "host/publish/database_builder.h"
-#include "host/publish/dry_run.h"
 #include "host/publish/shard_plan.h"
 #include "host/publish/signing_key.h"
 #include "src/base/errors.h"
 #include "src/base/hex.h"
-#include "src/program/amount.h"
 #include "src/program/command_line.h"
 #include "src/program/help_formatter.h"
 #include "src/program/log.h"
+#include "src/program/printable.h"
 
 namespace blindfuse {
 namespace {

@@ -6,11 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "host/commands/input_options.h"
 #include "host/commands/layout_options.h"
 #include "host/commands/plan_report.h"
-#include "host/publish/dry_run.h"
-#include "host/publish/layout_choice.h"
+#include "host/publish/database_builder.h"
+#include "host/publish/layout_checks.h"
 #include "src/base/errors.h"
 #include "src/program/command_line.h"
 #include "src/program/log.h"

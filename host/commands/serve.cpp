@@ -1,7 +1,6 @@
 #include "host/commands/commands.h"
 
 #include <malloc.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -14,8 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/commands/device_limit.h"
-#include "host/commands/epoch_check.h"
+#include "host/commands/engine_setup.h"
 #include "host/commands/serve_options.h"
 #include "host/database/directory.h"
 #include "host/database/loaded_database.h"
@@ -24,8 +22,8 @@
 #include "host/server/signals.h"
 #include "host/system/limits.h"
 #include "src/base/errors.h"
-#include "src/program/amount.h"
 #include "src/program/log.h"
+#include "src/program/printable.h"
 #include "src/program/program.h"
 
 namespace blindfuse {
@@ -121,7 +119,7 @@ void give_large_blocks_back() {
 void run_serve(ServeOptions& options, const CLI::App& command) {
   give_large_blocks_back();
   configure_log(options.log_format, options.log_level);
-  options.finish();
+  options.resolve();
   // A faulty command line and a port in use are reported before minutes of loading.
   http::ListeningSocket socket(http::parse_listen_address(options.listen));
   std::optional<http::ListeningSocket> admin_socket;

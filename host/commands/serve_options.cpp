@@ -6,7 +6,7 @@
 #include <string_view>
 #include <thread>
 
-#include "host/commands/input_options.h"
+#include "host/commands/layout_options.h"
 #include "host/server/routes/page.h"
 #include "src/base/errors.h"
 #include "src/program/command_line.h"
@@ -228,7 +228,7 @@ void ServeOptions::add_log_options(CLI::App& command) {
   command.option_defaults()->group("Options");
 }
 
-void ServeOptions::finish() {
+void ServeOptions::resolve() {
   if (directory.empty()) {
     throw UsageError("missing DIRECTORY, the database directory: give it here or in --config");
   }

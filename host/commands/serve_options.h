@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "host/commands/device_limit.h"
+#include "host/commands/engine_setup.h"
 #include "host/server/service.h"
 #include "src/program/log.h"
 
@@ -31,8 +31,8 @@ struct ServeOptions {
 
   // Adds all options to this command, which must not outlive this.
   void add_to(CLI::App& command);
-  // Derives the dependent settings after the command line is read.
-  void finish();
+  // Checks the options, and derives the dependent settings, after the command line is read.
+  void resolve();
 
  private:
   void add_engine_options(CLI::App& command);

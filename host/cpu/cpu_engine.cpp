@@ -8,7 +8,6 @@
 #include "host/cpu/pipelines/answer_pipeline.h"
 #include "host/cpu/pipelines/pack_maker.h"
 #include "host/cpu/pipelines/packed_answer_pipeline.h"
-#include "host/cpu/pipelines/panel_products.h"
 #include "host/cpu/pipelines/second_level_pipeline.h"
 #include "host/cpu/scan/multiply_kernel.h"
 #include "host/cpu/scan/query_limbs.h"

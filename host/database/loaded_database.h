@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "src/arithmetic/packing_table.h"
-#include "src/engine/canary.h"
+#include "src/engine/engine.h"
 #include "src/engine/engine_maker.h"
 #include "src/protocol/epoch_table.h"
 #include "src/protocol/manifest.h"

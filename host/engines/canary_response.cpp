@@ -12,7 +12,7 @@
 #include "host/system/worker_threads.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/little_endian.h"
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 #include "src/arithmetic/ring/prime_field.h"
 #include "src/base/errors.h"
 

@@ -7,7 +7,7 @@
 #include "src/arithmetic/layout.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/second_level_spec.h"
-#include "src/engine/canary.h"
+#include "src/engine/engine.h"
 #include "src/system/random.h"
 
 namespace blindfuse {

@@ -1,4 +1,5 @@
-// Sources of a text's bytes: a file, standard input, a pipe, or memory.
+// Sources of a text's bytes: a file, standard input, a pipe, or memory. Compressed files are
+// recognized, and refused.
 #pragma once
 
 #include <cstddef>
@@ -66,5 +67,18 @@ class MemoryByteSource : public ByteSource {
 std::unique_ptr<ByteSource> open_file(const std::string& path);
 
 std::unique_ptr<ByteSource> standard_input();
+
+// This many first bytes suffice to recognize a compressed file.
+inline constexpr size_t kCompressionMagicBytes = 6;
+
+// Throws InputError if `start`, the first bytes of the input called `name`, is the start of a gzip,
+// zstd, xz or zip file. The message has the command that decompresses it.
+void refuse_compressed(std::string_view name, std::string_view start);
+
+// Goes by the end of a file's name: .gz, .zst, .xz or .zip.
+void refuse_compressed_name(std::string_view path);
+
+// True if more bytes may show that it is a compressed file.
+bool may_be_compressed(std::string_view start);
 
 }  // namespace blindfuse

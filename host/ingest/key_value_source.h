@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/program/printable.h"
+
 namespace blindfuse {
 
 // A pair. The views stay valid until the next call of next().
@@ -56,5 +58,21 @@ struct SourceOptions {
 // Opens `path` ("-" is standard input, for text formats only). Throws InputError if it cannot be
 // opened, if its format cannot be determined, or if a required option is missing.
 std::unique_ptr<KeyValueSource> open_source(const std::string& path, const SourceOptions& options);
+
+// A line of a text, or a row of an SQL result.
+struct InputPlace {
+  std::string_view name;  // of the source
+  std::string_view unit;  // "line" or "row"
+  uint64_t number = 0;    // 1-based
+};
+
+// Throw InputError, with a message in one line:
+//
+//   words.tsv, line 17: no tab; expected KEY<tab>VALUE
+//
+// `problem` is "<what is wrong>; <what would be right>". It contains no control characters, and at
+// most kExcerptBytes bytes of the data.
+[[noreturn]] void fail_input(std::string_view name, std::string_view problem);
+[[noreturn]] void fail_input(const InputPlace& place, std::string_view problem);
 
 }  // namespace blindfuse

@@ -4,8 +4,8 @@
 #include <span>
 #include <utility>
 
-#include "host/ingest/compression.h"
-#include "host/ingest/input_error.h"
+#include "host/ingest/byte_source.h"
+#include "host/ingest/key_value_source.h"
 #include "src/base/errors.h"
 #include "src/base/utf8.h"
 

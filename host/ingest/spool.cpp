@@ -129,7 +129,7 @@ void Spool::append(const SpoolEntry& entry, std::string_view key) {
   if (partition.buffer.size() >= kBufferBytes / 2) flush(partition);
 }
 
-void Spool::finish() {
+void Spool::seal() {
   for (Partition& partition : partitions_) {
     flush(partition);
     release_memory(partition.buffer);

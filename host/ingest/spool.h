@@ -86,7 +86,7 @@ class Spool {
   // kept for messages. Throws ResourceError if the disk is full.
   void append(const SpoolEntry& entry, std::string_view key = {});
   // Writes the entries that are still in memory. append() may not be called after it.
-  void finish();
+  void seal();
 
   // True if append(), with kError, found a key twice within a block. Then there is no need to read
   // on. Duplicates that lie farther apart are not found here.
@@ -95,7 +95,7 @@ class Spool {
   // The number of calls of append().
   uint64_t appended_count() const { return appended_count_; }
 
-  // Any thread may call the functions below, after finish(). Memory: a block, and with kFirst and
+  // Any thread may call the functions below, after seal(). Memory: a block, and with kFirst and
   // kLast a KeyHashSet of the partition's keys.
 
   // Calls visitor(entry, start of the key) for the entries of a partition until it returns false.

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "host/ingest/input_error.h"
+#include "host/ingest/key_value_source.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {

@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "host/ingest/input_error.h"
 #include "host/ingest/key_value_source.h"
 
 namespace blindfuse {

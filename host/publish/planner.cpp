@@ -30,7 +30,7 @@ PlanRequest with_set(PlanRequest request, const LweParams& set) {
 void leave_out_large_tables(std::vector<Plan>& plans) {
   std::erase_if(plans, [](const Plan& plan) {
     const uint64_t tables = plan.layout.packing_table_bytes();
-    return tables > kPackingBytesUnasked && tables > plan.layout.matrix_bytes();
+    return tables > kAutoPackingBytesMax && tables > plan.layout.matrix_bytes();
   });
 }
 
@@ -76,7 +76,7 @@ std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request) {
     }
     std::vector<Plan> plans = plan_layouts(request);
     // An operator who asks for several keys a request accepts large tables.
-    if (request.is_unasked && !request.batch) leave_out_large_tables(plans);
+    if (request.is_inherited && !request.batch) leave_out_large_tables(plans);
     if (plans.empty()) {
       throw InputError(
           "packing tables would take more than the matrix, and more than 256 MiB: say "
@@ -123,7 +123,7 @@ const Plan& cheapest_for_several_keys(const std::vector<Plan>& plans) {
   const auto cost = [](const Plan& plan) {
     const Layout& layout = plan.layout;
     const uint64_t allowed =
-        std::max(kPackingBytesUnasked, kBatchTablesPerMatrix * layout.matrix_bytes());
+        std::max(kAutoPackingBytesMax, kBatchTablesPerMatrix * layout.matrix_bytes());
     const bool is_large = layout.packing_table_bytes() > allowed;
     return std::tuple(is_large, is_large ? layout.pack_count() : 0, plan.total_bytes);
   };

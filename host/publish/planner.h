@@ -17,12 +17,12 @@ std::vector<Plan> plan_layouts(const PlanRequest& request);
 
 // Packing tables of more bytes than this, and than the matrix, are made only if the operator asks
 // for packed responses: they would more than double the memory of a large server.
-inline constexpr uint64_t kPackingBytesUnasked = uint64_t{256} << 20;
+inline constexpr uint64_t kAutoPackingBytesMax = uint64_t{256} << 20;
 
 // The plans to choose from: the plan_layouts() of each mode, none of them empty. If the mode is
-// fixed, by itself or by the set, these are all plans of that mode unless is_unasked. If both are
+// fixed, by itself or by the set, these are all plans of that mode unless is_inherited. If both are
 // open, they are the hint mode's and, after them, those of the packed mode that stay below
-// kPackingBytesUnasked or the matrix, if there are any. With requests for several keys these are
+// kAutoPackingBytesMax or the matrix, if there are any. With requests for several keys these are
 // all plans of the packed mode. Throws InputError if no plan is possible. If mode and set are both
 // open, the error is the one of the hint mode.
 std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request);
@@ -55,7 +55,7 @@ inline constexpr uint64_t kBatchTablesPerMatrix = 2;
 // fewest shards. In the packed mode it is the one with the fewest packs of those with up to
 // kBytesForFewerPacks times as many bytes. With requests for several keys it is the one with the
 // fewest bytes of those whose tables take at most kBatchTablesPerMatrix matrices or
-// kPackingBytesUnasked; where all take more, the one with the fewest packs.
+// kAutoPackingBytesMax; where all take more, the one with the fewest packs.
 const Plan& cheapest(const std::vector<Plan>& plans);
 
 // The cheapest of all. Among equals, the first mode's.

@@ -39,7 +39,7 @@ double second_level_seconds(const Layout& layout, const CoreRates& rates) {
 // single keys are its reason.
 constexpr double kMoreBytesMax = 2.0;
 // The packing tables of an alternative take at most this many times the bytes of the matrix, or
-// kPackingBytesUnasked.
+// kAutoPackingBytesMax.
 constexpr uint64_t kTablesPerMatrix = 2;
 // A layout that comes this near to the least of a goal will do for it.
 constexpr double kNearly = 1.15;
@@ -61,7 +61,7 @@ std::vector<LayoutKind> open_kinds(const PlanRequest& request, bool levels_fixed
 
 bool has_large_tables(const Layout& layout) {
   return layout.packing_table_bytes() >
-         std::max(kPackingBytesUnasked, kTablesPerMatrix * layout.matrix_bytes());
+         std::max(kAutoPackingBytesMax, kTablesPerMatrix * layout.matrix_bytes());
 }
 
 // "35 % fewer bytes" or "120 times fewer bytes", of a part that is less than the whole.

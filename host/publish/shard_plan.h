@@ -18,7 +18,7 @@ struct PlanRequest {
   uint32_t arity = 3;              // ignored for an index database
   std::optional<Mode> mode;        // nothing: the cheaper one
   const LweParams* lwe = nullptr;  // which fixes the mode, too; nullptr: the default of a mode
-  bool is_unasked = false;         // the set is the previous epoch's, and not the operator's wish
+  bool is_inherited = false;       // the set is the previous epoch's, and not the operator's wish
   uint64_t lookups_per_client = 100;  // in one epoch
   std::optional<uint32_t> shard_count;
   std::optional<uint32_t> query_bits;

@@ -169,16 +169,7 @@ class ShardStage {
         seeds_(random),
         table_(layout.shard_count) {}
 
-  void build_range(const ShardRange& range, uint32_t first, uint32_t last) {
-    for (uint32_t shard = first; shard < last; ++shard) build(shard, range.shard(shard));
-  }
-
-  ShardStageResult take_result() {
-    std::ranges::sort(rebuilt_);
-    return {std::move(table_), std::move(rebuilt_)};
-  }
-
- private:
+  // Any thread, each with other shards.
   void build(uint32_t shard, std::span<const SpoolEntry> entries) {
     ShardEntry& entry = table_[shard];
     entry.key_count = entries.size();
@@ -192,6 +183,12 @@ class ShardStage {
     rebuilt_.push_back(shard);
   }
 
+  ShardStageResult take_result() {
+    std::ranges::sort(rebuilt_);
+    return {std::move(table_), std::move(rebuilt_)};
+  }
+
+ private:
   bool is_unchanged(uint32_t shard, const Sha256Digest& input) const {
     return !previous_.empty() && previous_[shard].input == input;
   }
@@ -209,17 +206,6 @@ class ShardStage {
                      layout_.hint_part_bytes(), old.hint);
   }
 
-  // Seeds to try. A shard whose files are lost, but whose input is what it was, gets the files that
-  // it had. No other shard gets a seed that was published: keys may have been chosen against it.
-  NextSeed next_seed(uint32_t shard, const Sha256Digest& input) const {
-    std::optional<uint64_t> published;
-    if (is_unchanged(shard, input)) published = previous_[shard].filter_seed;
-    return [this, shard, published, attempt = 0u]() mutable {
-      if (published) return *std::exchange(published, std::nullopt);
-      return seeds_.seed(shard, attempt++);
-    };
-  }
-
   void write_matrix(uint32_t shard, std::span<const SpoolEntry> entries, ShardEntry& entry) const {
     NewFile file = writer_.create(kShardsFolder);
     Sha256 hash;
@@ -233,8 +219,14 @@ class ShardStage {
       std::vector<uint64_t> slot_hashes(entries.size());
       std::ranges::transform(entries, slot_hashes.begin(),
                              [](const SpoolEntry& e) { return e.hash.slot_hash; });
-      const Filter filter =
-          build_filter(layout_.fuse(), slot_hashes, next_seed(shard, entry.input));
+      // A shard whose files are lost, but whose input is what it was, gets the files that it had.
+      // No other shard gets a seed that was published: keys may have been chosen against it.
+      std::optional<uint64_t> published;
+      if (is_unchanged(shard, entry.input)) published = previous_[shard].filter_seed;
+      const Filter filter = build_filter(layout_.fuse(), slot_hashes, [&, attempt = 0u]() mutable {
+        if (published) return *std::exchange(published, std::nullopt);
+        return seeds_.seed(shard, attempt++);
+      });
       entry.filter_seed = filter.seed;
       make_keyword_matrix(layout_, filter, entries, sink);
     }
@@ -269,7 +261,8 @@ ShardStageResult build_shards(const DatabaseDirectory& directory, DatabaseWriter
       for (uint32_t first = next.fetch_add(step); first < layout.shard_count && !failed;
            first = next.fetch_add(step)) {
         const uint32_t last = std::min(first + step, layout.shard_count);
-        stage.build_range({spool, layout.shard_count, first, last}, first, last);
+        const ShardRange range(spool, layout.shard_count, first, last);
+        for (uint32_t shard = first; shard < last; ++shard) stage.build(shard, range.shard(shard));
         progress.advance(last - first);
       }
     } catch (...) {
@@ -309,31 +302,26 @@ void subtract(uint8_t* target, const uint8_t* other, uint32_t stride) {
   subtract<64>(target, other);
 }
 
-void emit_columns(const Block& block, size_t row_count, const ColumnSink& sink,
-                  std::vector<uint8_t>& columns) {
-  columns.resize(row_count * kBlockColumns);
-  constexpr size_t kStripRows = 64;  // row_count is a multiple of 64
-  for (size_t r = 0; r < row_count; r += kStripRows) {
-    for (size_t c = 0; c < block.width; ++c) {
-      uint8_t* out = columns.data() + c * row_count + r;
-      for (size_t i = 0; i < kStripRows; ++i) out[i] = block.row(r + i)[c];
-    }
-  }
-  for (size_t c = 0; c < block.width; ++c) sink({columns.data() + c * row_count, row_count});
-}
-
 // Calls fill(block) for each block of columns, with all rows zero, and hands its columns on.
 void for_each_block(const Layout& layout, const ColumnSink& sink,
                     const std::function<void(Block&)>& fill) {
+  const size_t row_count = layout.row_count;
+  constexpr size_t kStripRows = 64;  // row_count is a multiple of 64
   Block block;
-  std::vector<uint8_t> columns;
+  std::vector<uint8_t> columns(row_count * kBlockColumns);
   for (uint32_t first = 0; first < layout.record_bytes(); first += kBlockColumns) {
     block.first = first;
     block.width = std::min(kBlockColumns, layout.record_bytes() - first);
     block.stride = std::max(16u, std::bit_ceil(block.width));
-    block.bytes.assign(uint64_t{layout.row_count} * block.stride, 0);
+    block.bytes.assign(row_count * block.stride, 0);
     fill(block);
-    emit_columns(block, layout.row_count, sink, columns);
+    for (size_t r = 0; r < row_count; r += kStripRows) {
+      for (size_t c = 0; c < block.width; ++c) {
+        uint8_t* out = columns.data() + c * row_count + r;
+        for (size_t i = 0; i < kStripRows; ++i) out[i] = block.row(r + i)[c];
+      }
+    }
+    for (size_t c = 0; c < block.width; ++c) sink({columns.data() + c * row_count, row_count});
   }
 }
 

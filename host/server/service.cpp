@@ -14,13 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include "host/server/file_reloader.h"
 #include "host/server/routes/admin.h"
 #include "host/server/service_manager.h"
+#include "host/server/serving/epoch_reloader.h"
 #include "host/server/serving/serving_epoch.h"
 #include "src/base/errors.h"
-#include "src/program/amount.h"
 #include "src/program/log.h"
+#include "src/program/printable.h"
 #include "src/program/program.h"
 #include "src/system/threads.h"
 

@@ -10,7 +10,7 @@
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/lwe_params.h"
 #include "src/arithmetic/packing_table.h"
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 #include "src/arithmetic/second_level_spec.h"
 #include "src/base/errors.h"
 

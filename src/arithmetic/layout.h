@@ -73,7 +73,7 @@ inline constexpr uint64_t kKeyCountMax = uint64_t{1} << 32;
 inline constexpr uint32_t kShardCountMax = 65'536;
 
 // Packed responses have rows in whole blocks only, and at most as many rows as keep their products
-// exact (src/arithmetic/ring/crt_ntt.h).
+// exact (src/arithmetic/ring/ntt.h).
 inline constexpr uint32_t kPackedRowsMax = 1u << 24;
 
 // The most rows for queries of 32 bits, which are not rounded. With more samples of ternary errors,

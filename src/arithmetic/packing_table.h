@@ -17,7 +17,7 @@
 
 #include "src/arithmetic/ring/automorphism.h"
 #include "src/arithmetic/ring/gadget.h"
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 #include "src/arithmetic/ring/ring_dimension.h"
 
 namespace blindfuse {
@@ -25,9 +25,9 @@ namespace blindfuse {
 // The columns of a pack: as many as there are powers of 5.
 inline constexpr size_t kPackColumns = ring::kOrbit;
 
-// A key switch takes a mask under g(s), for the automorphism g = 5^i, to a mask under g'(s), with g'
-// = 5^(i - 1). It multiplies the mask's digits with g' of the key. The switches are in the order in
-// which they happen: down the powers of 5.
+// A key switch takes a mask under g(s), for the automorphism g = 5^i, to a mask under g'(s), with
+// g' = 5^(i - 1). It multiplies the mask's digits with g' of the key. The switches are in the order
+// in which they happen: down the powers of 5.
 inline constexpr size_t kKeySwitches = ring::kOrbit - 1;
 
 // g' of switch `number`.

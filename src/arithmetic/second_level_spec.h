@@ -9,7 +9,7 @@
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/layout.h"
 #include "src/arithmetic/packing_table.h"
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 
 namespace blindfuse {
 

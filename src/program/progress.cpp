@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "src/program/amount.h"
+#include "src/program/printable.h"
 
 namespace blindfuse {
 namespace {

@@ -17,17 +17,14 @@ const EVP_CIPHER* chacha20() {
   return cipher;
 }
 
-struct ContextDeleter {
-  void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
-};
-
 }  // namespace
 
 void chacha20_keystream(const ChaChaKey& key, uint64_t nonce, std::span<uint32_t> words) {
   // OpenSSL takes 16 bytes: the block counter (zero), then RFC 8439's nonce.
   std::array<uint8_t, 16> counter_and_nonce{};
   store_le(counter_and_nonce.data() + 8, nonce);
-  const std::unique_ptr<EVP_CIPHER_CTX, ContextDeleter> context(EVP_CIPHER_CTX_new());
+  const std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context(
+      EVP_CIPHER_CTX_new(), &EVP_CIPHER_CTX_free);
   invariant(context != nullptr, "memory for a cipher context");
   invariant(EVP_EncryptInit_ex2(context.get(), chacha20(), key.data(), counter_and_nonce.data(),
                                 nullptr) == 1,

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/arithmetic/layout.h"
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 #include "src/arithmetic/second_level_spec.h"
 #include "src/protocol/chacha20.h"
 

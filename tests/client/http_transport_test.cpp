@@ -179,6 +179,73 @@ TEST_F(HttpTransportTest, AServerThatHangsUpWhileItIsSentToKillsNobody) {
   std::signal(SIGPIPE, before);
 }
 
+volatile std::sig_atomic_t sigpipe_count = 0;
+
+// A server that hangs up over TLS, where OpenSSL writes to the socket. The signal is counted and
+// does not end the test.
+class TlsHangUpTest : public HttpTransportTest {
+ protected:
+  TlsHangUpTest() {
+    identity_.write(ca_file_);
+    SSL_CTX_use_certificate(context_.get(), identity_.certificate);
+    SSL_CTX_use_PrivateKey(context_.get(), identity_.key);
+    sigpipe_count = 0;
+    before_ = std::signal(SIGPIPE, [](int) { sigpipe_count = sigpipe_count + 1; });
+  }
+  ~TlsHangUpTest() override { std::signal(SIGPIPE, before_); }
+
+  std::unique_ptr<HttpTransport> transport_to(const RawServer& server) const {
+    HttpOptions options;
+    options.ca_file = ca_file_;
+    return std::make_unique<HttpTransport>(parse_url(server.https_url()), options);
+  }
+  SslPointer accept(int connection) const {
+    SslPointer ssl(SSL_new(context_.get()));
+    SSL_set_fd(ssl.get(), connection);
+    EXPECT_EQ(SSL_accept(ssl.get()), 1);
+    return ssl;
+  }
+
+  const SelfSigned identity_;
+  const std::string ca_file_ = scratch_.path() / "ca.pem";
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_{SSL_CTX_new(TLS_server_method()),
+                                                                   SSL_CTX_free};
+  void (*before_)(int) = SIG_DFL;
+  CollectedBody body_;
+};
+
+TEST_F(TlsHangUpTest, RaisesNoSignalInTheMiddleOfABody) {
+  const RawServer server([&](int connection) {
+    const SslPointer ssl = accept(connection);
+    // Closing in good order first, and then with bytes unread, makes the next write fail with
+    // EPIPE.
+    Bytes beginning(1 << 20);
+    EXPECT_EQ(recv(connection, beginning.data(), beginning.size(), MSG_WAITALL), 1 << 20);
+    shutdown(connection, SHUT_WR);
+  });
+  EXPECT_THROW(transport_to(server)->post("/v1/x", Bytes(32 << 20), body_), ConnectionError);
+  EXPECT_EQ(sigpipe_count, 0);
+}
+
+TEST_F(TlsHangUpTest, RaisesNoSignalWhenTheConnectionIsClosed) {
+  std::promise<void> answered;
+  auto server = std::make_unique<RawServer>([&](int connection) {
+    const SslPointer ssl = accept(connection);
+    char first = 0;
+    EXPECT_EQ(recv(connection, &first, 1, MSG_PEEK), 1);  // the request, which stays unread
+    const std::string_view answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    EXPECT_GT(SSL_write(ssl.get(), answer.data(), static_cast<int>(answer.size())), 0);
+    answered.get_future().wait();
+    shutdown(connection, SHUT_WR);
+  });
+  const auto transport = transport_to(*server);
+  EXPECT_EQ(transport->get("/v1/x", 0, body_).status, 200);
+  answered.set_value();
+  server.reset();                 // the server's end is closed
+  transport->close_connection();  // sends an alert
+  EXPECT_EQ(sigpipe_count, 0);
+}
+
 TEST_F(HttpTransportTest, AKeyThatTheServerDoesNotKnowIsToldFromNone) {
   auto http = std::make_unique<httplib::Server>();
   http->Get("/v1/database",

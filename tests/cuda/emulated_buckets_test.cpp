@@ -16,7 +16,7 @@
 #include "cuda/scan/scanner.h"
 #include "host/engines/canary_response.h"
 #include "src/arithmetic/packing_table.h"
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 #include "src/base/errors.h"
 #include "tests/client/seeded_random.h"
 #include "tests/cuda/anew.h"

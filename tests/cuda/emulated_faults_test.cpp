@@ -14,7 +14,7 @@
 
 #include "cuda/cuda_engine.h"
 #include "src/arithmetic/bit_sequence.h"
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 #include "src/base/errors.h"
 #include "tests/cuda/fake_faults.h"
 #include "tests/cuda/fake_runtime.h"

@@ -15,7 +15,7 @@
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/scanner.h"
 #include "src/arithmetic/packing_table.h"
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 #include "src/base/errors.h"
 #include "tests/cuda/anew.h"
 #include "tests/cuda/fake_faults.h"

@@ -15,7 +15,7 @@
 #include "src/arithmetic/ring/gadget.h"
 #include "src/arithmetic/ring/modulus_switch.h"
 #include "src/arithmetic/ring/ntt.h"
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 #include "src/arithmetic/second_level_spec.h"
 #include "tests/cuda/device_memory.h"
 #include "tests/cuda/host_ring.h"

@@ -1,7 +1,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "host/ingest/tsv_source.h"
+#include "host/ingest/csv_source.h"
 #include "tests/fuzz/ingest_fuzzing.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -74,7 +74,7 @@ TEST_P(SpoolPolicy, KeepsOneOfEachKey) {
       expected[hash_of(key)] = value;
     }
   }
-  spool_.finish();
+  spool_.seal();
   EXPECT_EQ(spool_.appended_count(), kPairs);
   EXPECT_FALSE(spool_.has_duplicate());
   std::map<KeyHash, std::string> kept;
@@ -93,7 +93,7 @@ TEST_P(SpoolPolicy, AKeyThatComesAllTheTimeTakesNoRoom) {
   for (uint64_t place = 1; place <= 300'000; ++place) {
     spool_.append(entry_of(place % 3, place, "value"));
   }
-  spool_.finish();
+  spool_.seal();
   // One block, of up to 32 KiB.
   EXPECT_LE(entries_on_disk(spool_), 700u);
 }
@@ -102,7 +102,7 @@ TEST_P(SpoolPolicy, VisitsTheEntryThatCountsFirst) {
   for (uint64_t place = 1; place <= 5'000; ++place) {
     spool_.append(entry_of(place % 2'500, place, ""));
   }
-  spool_.finish();
+  spool_.seal();
   std::vector<uint64_t> places;
   spool_.visit(0, [&](const SpoolEntry& entry, std::string_view) {
     places.push_back(entry.place);
@@ -119,7 +119,7 @@ TEST(Spool, MeetsADuplicateWithinABlockWhereItIsAnError) {
   uint64_t place = 0;
   while (!spool.has_duplicate() && place < 10'000) spool.append(entry_of(7, ++place, "value"));
   EXPECT_LE(place, 700u);
-  spool.finish();
+  spool.seal();
   EXPECT_EQ(entries_on_disk(spool), place) << "whoever names the places needs them";
 }
 
@@ -129,7 +129,7 @@ TEST(Spool, KeepsTheStartsOfKeysWhereADuplicateIsAnError) {
     const bool keeps = policy == DuplicatePolicy::kError;
     const std::vector<std::string> keys = {"", "short", std::string(70, 'k')};
     for (uint64_t i = 0; i < keys.size(); ++i) spool.append(entry_of(i, i, "value"), keys[i]);
-    spool.finish();
+    spool.seal();
     spool.visit(0, [&](const SpoolEntry& entry, std::string_view key) {
       EXPECT_EQ(key, keeps ? keys[entry.place].substr(0, 64) : "");
       EXPECT_EQ(entry.value, "value");

@@ -1,6 +1,6 @@
 #include "host/ingest/text_encoding.h"
 
-#include "host/ingest/input_error.h"
+#include "host/ingest/key_value_source.h"
 #include "tests/ingest/ingest_testing.h"
 
 namespace blindfuse {

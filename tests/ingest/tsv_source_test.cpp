@@ -1,4 +1,4 @@
-#include "host/ingest/tsv_source.h"
+#include "host/ingest/csv_source.h"
 
 #include "tests/ingest/ingest_testing.h"
 

@@ -1,4 +1,4 @@
-#include "src/program/amount.h"
+#include "src/program/printable.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "host/commands/manifest_report.h"
+#include "host/commands/plan_report.h"
 
 #include <gtest/gtest.h>
 

@@ -268,6 +268,17 @@ TEST(CheckLayout, TakesEachNumberToItsEnds) {
   }
 }
 
+TEST(CheckLayout, TakesSegmentsOfAtMost2To18Rows) {
+  Layout layout = good_keyword();
+  layout.query_bits = layout.response_bits = layout.hint_bits = 32;
+  layout.row_count = 3u << 19;
+  layout.segment_length = 1u << 18;
+  EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
+  layout.segment_length = 1u << 19;
+  const std::string message = input_error_of([&] { check_layout(layout); });
+  EXPECT_NE(message.find("segment_length"), std::string::npos) << message;
+}
+
 // At 1,179,648 rows and these bits the bound is 2^-53.8; with 27 query bits it is 2^-7.9.
 TEST(CheckLayout, RefusesABoundAbove40Bits) {
   Layout layout = good_keyword();

@@ -1,12 +1,11 @@
 // The form of a manifest's signature, and what it is made for. Whether it is right:
 // ed25519_test.cpp.
-#include "src/protocol/manifest_signature.h"
+#include "src/protocol/manifest.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "src/protocol/manifest.h"
 #include "tests/support.h"
 #include "tests/vectors.h"
 

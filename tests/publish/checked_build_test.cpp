@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "host/cpu/pipelines/answer_pipeline.h"
 #include "host/cpu/pipelines/pack_maker.h"
-#include "host/cpu/pipelines/panel_products.h"
 #include "host/hint/hint.h"
 #include "src/base/errors.h"
 #include "src/system/random.h"

@@ -1,4 +1,4 @@
-#include "host/publish/dry_run.h"
+#include "host/publish/database_builder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

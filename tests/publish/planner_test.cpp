@@ -244,7 +244,7 @@ TEST(Planner, GivesSomeBytesForFewerPacks) {
 TEST(PlanModes, LargeTablesAreNotMadeForAModeThatWasOnlyKept) {
   PlanRequest request = with_set(keywords(1000, 100'000), "ring-2048");
   EXPECT_FALSE(plan_modes(request).at(0).empty());
-  request.is_unasked = true;
+  request.is_inherited = true;
   EXPECT_THAT(input_error_of([&] { plan_modes(request); }),
               AllOf(HasSubstr("--mode packed"), HasSubstr("--mode hint")));
 }

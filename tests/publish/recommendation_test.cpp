@@ -104,7 +104,7 @@ TEST(Recommendation, HasAtMostThreeAlternativesWithReasons) {
         layouts.push_back(each.plan.layout);
         // Tables of more than two matrices are not worth it.
         EXPECT_LE(each.plan.layout.packing_table_bytes(),
-                  std::max(kPackingBytesUnasked, 2 * each.plan.layout.matrix_bytes()));
+                  std::max(kAutoPackingBytesMax, 2 * each.plan.layout.matrix_bytes()));
       }
     }
   }

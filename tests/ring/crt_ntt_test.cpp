@@ -1,4 +1,4 @@
-#include "src/arithmetic/ring/crt_ntt.h"
+#include "src/arithmetic/ring/ntt.h"
 
 #include <gtest/gtest.h>
 

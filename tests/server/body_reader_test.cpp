@@ -1,5 +1,5 @@
 // Bodies by hand: every expectation is written out, none is computed by a second reader.
-#include "host/server/http/body_reader.h"
+#include "host/server/http/request_head.h"
 
 #include <gtest/gtest.h>
 

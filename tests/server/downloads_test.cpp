@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "host/server/http/resource.h"
+#include "host/server/http/response.h"
 #include "src/base/hex.h"
 #include "src/protocol/sha256.h"
 #include "tests/server/running_server.h"

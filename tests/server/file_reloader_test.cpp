@@ -1,4 +1,4 @@
-#include "host/server/file_reloader.h"
+#include "host/server/serving/epoch_reloader.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The server as a whole: many clients, broken clients, and stopping.
-#include "host/server/database_server.h"
+#include "host/server/service.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

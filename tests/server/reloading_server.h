@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "host/database/directory.h"
-#include "host/server/database_server.h"
+#include "host/server/service.h"
 #include "host/server/serving/epoch_reloader.h"
 #include "tests/publish/builder_testing.h"
 #include "tests/server/loopback_client.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "host/server/database_server.h"
+#include "host/server/service.h"
 #include "src/base/base64.h"
 #include "tests/publish/builder_testing.h"
 #include "tests/server/loopback_client.h"

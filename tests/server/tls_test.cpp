@@ -1,5 +1,5 @@
 // TLS as clients meet it, with certificates that are made here.
-#include "host/server/http/tls.h"
+#include "host/server/http/channel.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

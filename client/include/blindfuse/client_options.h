@@ -42,9 +42,9 @@ struct ClientOptions {
   HttpOptions http;
   // The public key that signs the database, 64 lower-case hex digits. The client then refuses a
   // manifest with SignatureError if it is not signed, if another key signed it, if its signature is
-  // wrong, if an older one is served than was seen before, or if two manifests have one number.
-  // Without it, the client remembers the key of the first manifest, and SignerStatus::warning says
-  // when the key changes.
+  // wrong, if an older one is served than was seen before, or if two manifests have the same
+  // sequence number. Without it, the client remembers the key of the first manifest, and
+  // SignerStatus::warning says when the key changes.
   std::optional<std::string> server_key;
   bool allow_rollback = false;  // take a manifest that is older than the newest one seen
   // "hint" or "packed": the client refuses a database in another mode before it asks for anything.

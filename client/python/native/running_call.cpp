@@ -20,7 +20,7 @@ thread_local RunningCall* innermost = nullptr;
 std::atomic<bool> interpreter_ends = false;
 std::atomic<std::thread::id> ending_thread;
 
-void wait_for_the_end_if_it_comes() {
+void block_if_finalizing() {
   while (interpreter_ends && ending_thread.load() != std::this_thread::get_id()) pause();
 }
 
@@ -28,7 +28,7 @@ void wait_for_the_end_if_it_comes() {
 // interpreter has begun to end is ended by pthread_exit() (before Python 3.14). That unwinds the
 // stack, which C++ in between may not stop: it stays here until the process ends.
 template <typename Work>
-auto or_the_end(Work&& work) {
+auto hold_forced_unwind(Work&& work) {
 #ifdef __GLIBCXX__
   try {
     return work();
@@ -43,8 +43,8 @@ auto or_the_end(Work&& work) {
 }  // namespace
 
 void take_lock(PyThreadState* state) {
-  wait_for_the_end_if_it_comes();
-  or_the_end([state] { PyEval_RestoreThread(state); });
+  block_if_finalizing();
+  hold_forced_unwind([state] { PyEval_RestoreThread(state); });
 }
 
 RunningCall::RunningCall(const void* session, nanobind::handle progress, std::exception_ptr& error)
@@ -90,8 +90,8 @@ bool RunningCall::report(const ClientProgress& progress) {
     const nanobind::tuple arguments =
         nanobind::make_tuple(static_cast<int>(progress.stage), progress.done, progress.total);
     // Any Python code gives its lock up, and asks for it again.
-    PyObject* const result =
-        or_the_end([&] { return PyObject_CallObject(call->progress_.ptr(), arguments.ptr()); });
+    PyObject* const result = hold_forced_unwind(
+        [&] { return PyObject_CallObject(call->progress_.ptr(), arguments.ptr()); });
     if (result == nullptr) nanobind::raise_python_error();
     Py_DECREF(result);
   });
@@ -99,8 +99,8 @@ bool RunningCall::report(const ClientProgress& progress) {
 
 template <typename Work>
 bool RunningCall::run_python(Work&& work) {
-  wait_for_the_end_if_it_comes();
-  const PyGILState_STATE lock = or_the_end([] { return PyGILState_Ensure(); });
+  block_if_finalizing();
+  const PyGILState_STATE lock = hold_forced_unwind([] { return PyGILState_Ensure(); });
   bool is_done = false;
   try {
     if (PyErr_CheckSignals() != 0) nanobind::raise_python_error();

@@ -278,7 +278,7 @@ class Core {
   }
 
   json end_prepare() {
-    std::vector<PreparedQuery> queries = std::move(*preparation_).finish();
+    std::vector<PreparedQuery> queries = std::move(*preparation_).take_queries();
     preparation_.reset();
     const std::chrono::duration<double> took = steady_clock::now() - begun_at_;
     const auto count = static_cast<double>(std::max<size_t>(queries.size(), 1));

@@ -73,7 +73,7 @@ void Preparation::add(uint64_t first, uint64_t last, std::span<const uint8_t> pr
   }
 }
 
-std::vector<PreparedQuery> Preparation::finish() && {
+std::vector<PreparedQuery> Preparation::take_queries() && {
   if (panels_done_ != panel_count_) throw std::logic_error("panels of a preparation are missing");
   std::vector<PreparedQuery> queries;
   for (size_t i = 0; i < secrets_.size(); ++i) {

@@ -35,7 +35,7 @@ class Preparation {
   void add(uint64_t first, uint64_t last, std::span<const uint8_t> products);
 
   // Throws std::logic_error unless all panels are there.
-  std::vector<PreparedQuery> finish() &&;
+  std::vector<PreparedQuery> take_queries() &&;
 
  private:
   void count_panels(uint64_t first, uint64_t last);

@@ -21,7 +21,7 @@
 #include "cuda/scan/kernels/scan_args.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/gadget.h"
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 #include "src/arithmetic/ring/prime_field.h"
 #include "src/arithmetic/ring/ring_dimension.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "host/cpu/packing/ring_kernels.h"
-#include "src/arithmetic/ring/crt_ntt.h"
+#include "src/arithmetic/ring/ntt.h"
 
 namespace blindfuse {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 
 namespace blindfuse {
 

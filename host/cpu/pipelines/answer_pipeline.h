@@ -1,5 +1,6 @@
 // Computes responses from queries, both bit sequences, for engines that read the host's memory. The
-// caller that puts a query unpacks it, and one batch is computed at a time.
+// caller that puts a query unpacks it, and one batch is computed at a time. Makes also the products
+// of the hint for them.
 #pragma once
 
 #include <cstdint>
@@ -42,5 +43,10 @@ class SlotWords {
 // ResourceError if that is not available.
 std::unique_ptr<AnswerPipeline> make_cpu_answer_pipeline(Engine& engine, WireBits bits,
                                                          size_t slot_count, size_t batch_max);
+
+// The products that make the hint. No data is moved. Uses the engine's multiply(), for which add()
+// waits. Takes count * (rows_max + C) words. The engine outlives it.
+std::unique_ptr<PanelProducts> make_cpu_panel_products(Engine& engine, size_t count,
+                                                       uint64_t rows_max);
 
 }  // namespace blindfuse

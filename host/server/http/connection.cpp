@@ -17,7 +17,7 @@ namespace {
 
 namespace asio = boost::asio;
 using Descriptor = asio::posix::stream_descriptor;
-using Woken = SocketWaiter::Woken;
+using Wake = SocketWaiter::Wake;
 
 // The time that this many bytes may take, in either direction.
 std::chrono::seconds time_for(uint64_t bytes) {
@@ -99,10 +99,20 @@ Awaitable<bool> Connection::serve_request() {
     co_return false;
   }
   release_body();
+  const Options& options = context_.options;
   const bool last = !head_ || head_->wants_close || head_->chunked || unread_ ||
                     context_.stopping || response.closes_connection ||
-                    request_count_ >= context_.options.requests_per_connection_max;
-  const bool sent = co_await send(std::move(response), last);
+                    request_count_ >= options.requests_per_connection_max;
+  std::string lines = "Connection: close\r\n";
+  if (!last) {
+    const auto idle = std::chrono::duration_cast<std::chrono::seconds>(options.timeouts.idle);
+    lines = "Keep-Alive: timeout=" + std::to_string(idle.count()) +
+            ", max=" + std::to_string(options.requests_per_connection_max) + "\r\n";
+  }
+  std::string text = serialize_head(response, lines);
+  const bool head_only = head_ && head_->method == "HEAD";
+  Output output(std::move(text), std::move(response), head_only);
+  const bool sent = co_await write(std::move(output));
   head_.reset();
   co_return sent && !last;
 }
@@ -243,9 +253,9 @@ Awaitable<bool> Connection::wait_until(const std::function<bool()>& is_done,
   while (!is_done()) {
     // The variable has a name because GCC 12 lays the frame out wrong if a coroutine without
     // variables awaits in a condition.
-    const Woken woken = co_await waiter_->wait(left_by_, deadline);
-    switch (woken) {
-      case Woken::kReady:
+    const Wake wake = co_await waiter_->wait(left_by_, deadline);
+    switch (wake) {
+      case Wake::kReady:
         if (has_events(POLLHUP)) throw ClientLeft();
         if (left_by_ == Descriptor::wait_error) {
           discard_urgent_byte();
@@ -262,29 +272,15 @@ Awaitable<bool> Connection::wait_until(const std::function<bool()>& is_done,
           left_by_ = Descriptor::wait_error;
         }
         break;
-      case Woken::kOverdue:
+      case Wake::kTimeout:
         co_return false;
-      case Woken::kInVain:
+      case Wake::kSpurious:
         break;
-      case Woken::kEnded:
+      case Wake::kEnded:
         throw ClientLeft();
     }
   }
   co_return true;
-}
-
-Awaitable<bool> Connection::send(Response response, bool last) {
-  const Options& options = context_.options;
-  std::string lines = "Connection: close\r\n";
-  if (!last) {
-    const auto idle = std::chrono::duration_cast<std::chrono::seconds>(options.timeouts.idle);
-    lines = "Keep-Alive: timeout=" + std::to_string(idle.count()) +
-            ", max=" + std::to_string(options.requests_per_connection_max) + "\r\n";
-  }
-  std::string text = serialize_head(response, lines);
-  const bool head_only = head_ && head_->method == "HEAD";
-  Output output(std::move(text), std::move(response), head_only);
-  co_return co_await write(std::move(output));
 }
 
 // A client that does not wait for it skips it (RFC 9110, section 15.2.1). Throws ClientLeft.

@@ -14,7 +14,6 @@
 #include <string>
 #include <utility>
 
-#include "host/server/http/body_reader.h"
 #include "host/server/http/channel.h"
 #include "host/server/http/connections.h"
 #include "host/server/http/request_head.h"
@@ -129,7 +128,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Awaitable<void> serve();
   Awaitable<bool> serve_request();
   Awaitable<bool> read_head();
-  Awaitable<bool> send(Response response, bool last);
   Awaitable<void> write_continue();
   Awaitable<bool> write(Output output);
   Awaitable<void> linger();

@@ -129,22 +129,29 @@ class Server::Loop {
     // The loop has an end: clients that are connected already wait meanwhile.
     for (int i = 0; i < 256; ++i) {
       ListeningSocket::Client client = listener_.accept();
-      if (client.socket.is_open()) {
-        admit(std::move(client));
+      if (!client.socket.is_open()) {
+        // A failure with one client is not a reason to refuse the next.
+        if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+          const char* why = std::strerror(errno);
+          if (const auto count = refused_.count()) {
+            log_warning("cannot accept a client: {} ({} times since the last such message)", why,
+                        *count);
+          }
+          end_oldest();
+          return false;
+        }
+        return true;
+      }
+      auto channel = tls_ ? tls_->make_channel(std::move(client.socket))
+                          : make_plain_channel(std::move(client.socket));
+      // The connection that has waited longest without a byte goes; when no connection waits, the
+      // newcomer does.
+      if (context_.connections.count() >= context_.options.connections_max && !end_oldest()) {
         continue;
       }
-      // A failure with one client is not a reason to refuse the next.
-      if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        const char* why = std::strerror(errno);
-        if (const auto count = refused_.count()) {
-          log_warning("cannot accept a client: {} ({} times since the last such message)", why,
-                      *count);
-        }
-        end_oldest();
-        return false;
-      }
-      break;
+      Connection::spawn(std::make_shared<Connection>(asio::make_strand(io_), std::move(channel),
+                                                     std::move(client.peer), context_));
     }
     return true;
   } catch (const std::exception& error) {
@@ -157,18 +164,6 @@ class Server::Loop {
     const bool has_ended = context_.connections.end_oldest();
     if (has_ended) context_.note_cut(Cut::kConnections);
     return has_ended;
-  }
-
-  void admit(ListeningSocket::Client client) {
-    auto channel = tls_ ? tls_->make_channel(std::move(client.socket))
-                        : make_plain_channel(std::move(client.socket));
-    // The connection that has waited longest without a byte goes; when no connection waits, the
-    // newcomer does.
-    if (context_.connections.count() >= context_.options.connections_max && !end_oldest()) {
-      return;
-    }
-    Connection::spawn(std::make_shared<Connection>(asio::make_strand(io_), std::move(channel),
-                                                   std::move(client.peer), context_));
   }
 
   // Clients that have connected are still served, connections that wait for nothing are closed, and

@@ -9,8 +9,8 @@
 #include <memory>
 #include <string>
 
+#include "host/server/http/channel.h"
 #include "host/server/http/listening_socket.h"
-#include "host/server/http/tls.h"
 
 namespace blindfuse::http {
 

@@ -11,14 +11,14 @@ namespace asio = boost::asio;
 SocketWaiter::SocketWaiter(asio::any_io_executor strand, int socket)
     : strand_(std::move(strand)), socket_(strand_, socket), timer_(strand_) {}
 
-SocketWaiter::Awaitable<SocketWaiter::Woken> SocketWaiter::wait(WaitType what,
-                                                                Clock::time_point deadline) {
+SocketWaiter::Awaitable<SocketWaiter::Wake> SocketWaiter::wait(WaitType what,
+                                                               Clock::time_point deadline) {
   set_deadline(deadline);
   boost::system::error_code error;
   if (!ended_) co_await socket_.async_wait(what, asio::redirect_error(asio::use_awaitable, error));
-  if (ended_) co_return Woken::kEnded;
-  if (overdue_) co_return Woken::kOverdue;
-  co_return error ? Woken::kInVain : Woken::kReady;
+  if (ended_) co_return Wake::kEnded;
+  if (overdue_) co_return Wake::kTimeout;
+  co_return error ? Wake::kSpurious : Wake::kReady;
 }
 
 SocketWaiter::Awaitable<bool> SocketWaiter::wait_for(Channel::Status status,
@@ -26,8 +26,8 @@ SocketWaiter::Awaitable<bool> SocketWaiter::wait_for(Channel::Status status,
   const auto what = status == Channel::Status::kWantWrite
                         ? asio::posix::stream_descriptor::wait_write
                         : asio::posix::stream_descriptor::wait_read;
-  const Woken woken = co_await wait(what, deadline);
-  co_return woken == Woken::kReady || woken == Woken::kInVain;
+  const Wake wake = co_await wait(what, deadline);
+  co_return wake == Wake::kReady || wake == Wake::kSpurious;
 }
 
 SocketWaiter::Awaitable<void> SocketWaiter::yield() {

@@ -24,11 +24,11 @@ class SocketWaiter : public std::enable_shared_from_this<SocketWaiter> {
   template <typename T>
   using Awaitable = boost::asio::awaitable<T>;
 
-  enum class Woken {
-    kReady,    // the socket is
-    kOverdue,  // the deadline has passed
-    kInVain,   // by wake(), perhaps for an earlier wait
-    kEnded,    // by end(), now or before
+  enum class Wake {
+    kReady,     // the socket is
+    kTimeout,   // the deadline has passed
+    kSpurious,  // by wake(), perhaps for an earlier wait
+    kEnded,     // by end(), now or before
   };
 
   // The socket stays its owner's. The owner calls close() before it closes the socket.
@@ -36,7 +36,7 @@ class SocketWaiter : public std::enable_shared_from_this<SocketWaiter> {
   SocketWaiter(const SocketWaiter&) = delete;
   SocketWaiter& operator=(const SocketWaiter&) = delete;
 
-  Awaitable<Woken> wait(WaitType what, Clock::time_point deadline);
+  Awaitable<Wake> wait(WaitType what, Clock::time_point deadline);
   // Waits for the event that a channel needs. Returns true if the channel may try again, false at
   // the deadline or the end.
   Awaitable<bool> wait_for(Channel::Status status, Clock::time_point deadline);

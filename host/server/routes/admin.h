@@ -7,7 +7,7 @@
 #include <string>
 
 #include "host/server/http/server.h"
-#include "host/server/routes/health.h"
+#include "host/server/routes/api.h"
 #include "host/server/serving/server_metrics.h"
 #include "host/server/serving/serving_epoch.h"
 

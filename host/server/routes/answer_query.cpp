@@ -8,7 +8,7 @@
 #include "host/server/http/listening_socket.h"
 #include "host/server/routes/problem.h"
 #include "src/arithmetic/bit_sequence.h"
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 #include "src/base/errors.h"
 #include "src/base/utf8.h"
 

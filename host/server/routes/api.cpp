@@ -42,9 +42,10 @@ struct Route {
   bool needs_key = true;
   bool is_logged = true;
   ProblemKind malformed = ProblemKind::kMalformedRequest;         // the problem for an InputError
-  http::Response (*answer)(const ApiRequest& request) = nullptr;  // none: answer_query()
+  bool is_query = false;                                          // answer_query() answers it
+  http::Response (*answer)(const ApiRequest& request) = nullptr;  // otherwise this does
 
-  std::string_view methods() const { return answer == nullptr ? "POST" : "GET, HEAD"; }
+  std::string_view methods() const { return is_query ? "POST" : "GET, HEAD"; }
 };
 
 // A route's prefix may be followed by any path.
@@ -64,7 +65,8 @@ constexpr Route kRoutes[] = {
     {.name = "queries",
      .prefix = kEpochs,
      .suffix = "/queries",
-     .malformed = ProblemKind::kMalformedQueries},
+     .malformed = ProblemKind::kMalformedQueries,
+     .is_query = true},
     {.name = "live",
      .prefix = "/health/live",
      .needs_key = false,
@@ -110,7 +112,7 @@ const Route& find_route(const http::RequestHead& head, std::string& epoch) {
   for (const Route& route : kRoutes) {
     if (!matches(route, head.path, epoch)) continue;
     const bool reads = head.method == "GET" || head.method == "HEAD";
-    if (route.answer == nullptr ? head.method == "POST" : reads) return route;
+    if (route.is_query ? head.method == "POST" : reads) return route;
     const std::string allowed(route.methods());
     throw Refusal(Problem{.kind = ProblemKind::kMethodNotAllowed,
                           .detail = "this route takes " + allowed,
@@ -199,15 +201,15 @@ class Api final : public http::Handler {
     http::Response response;
     try {
       auto epoch = admit(client.head(), route, record);
-      if (route->answer != nullptr) {
-        response = route->answer({context_, client.head(), std::move(epoch)});
-      } else {
+      if (route->is_query) {
         response = co_await answer_query(context_, client, std::move(epoch), record);
         context_.metrics.on_queries(QueryOutcome::kAnswered, record.query_count, record.key_name);
+      } else {
+        response = route->answer({context_, client.head(), std::move(epoch)});
       }
     } catch (const http::ClientLeft&) {
       record.received_bytes = client.head().byte_count + client.body_bytes();
-      count_departure(*route, record);
+      record_departure(*route, record);
       throw;
     } catch (const std::exception& error) {
       response = refusal_of(error, *route, record.query_count);
@@ -217,13 +219,13 @@ class Api final : public http::Handler {
     // Clients that ask again and again then find another server.
     response.closes_connection = context_.readiness.is_draining();
     record.received_bytes = client.head().byte_count + client.body_bytes();
-    count(*route, record, response);
+    record_request(*route, record, response);
     co_return response;
   }
 
   http::Response refuse(const http::Error& error, const std::string& peer) override {
     http::Response response = problem_response(problem_of(error));
-    count(kNoRoute, {.peer = peer}, response);
+    record_request(kNoRoute, {.peer = peer}, response);
     return response;
   }
 
@@ -265,8 +267,9 @@ class Api final : public http::Handler {
     return problem_response(problem);
   }
 
-  void count(const Route& route, const RequestRecord& record,
-             const http::Response& response) const {
+  // Counts the request, and logs it.
+  void record_request(const Route& route, const RequestRecord& record,
+                      const http::Response& response) const {
     const auto time = http::Clock::now() - record.begun_at;
     context_.metrics.on_request(route.name, response.status, record.received_bytes, time);
     if (context_.options.access_log && route.is_logged) {
@@ -275,7 +278,7 @@ class Api final : public http::Handler {
   }
 
   // A client has left without its response.
-  void count_departure(const Route& route, const RequestRecord& record) const {
+  void record_departure(const Route& route, const RequestRecord& record) const {
     if (record.query_count == 0) return;
     constexpr int kClientClosedRequest = 499;  // as nginx counts it; no client sees it
     context_.metrics.on_queries(QueryOutcome::kAbandoned, record.query_count);

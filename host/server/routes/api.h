@@ -1,6 +1,7 @@
 // The service that clients ask: its options, and the data that its routes share.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -12,13 +13,48 @@
 #include "host/server/http/request_head.h"
 #include "host/server/http/response.h"
 #include "host/server/http/server.h"
-#include "host/server/routes/health.h"
+#include "host/server/routes/problem.h"
 #include "host/server/routes/query_body.h"
 #include "host/server/serving/api_keys.h"
 #include "host/server/serving/server_metrics.h"
 #include "host/server/serving/serving_epoch.h"
 
 namespace blindfuse {
+
+// The service's readiness for new clients. Any thread.
+class Readiness {
+ public:
+  // The service was told to stop, and will.
+  void set_stopping() { is_stopping_ = true; }
+  bool is_stopping() const { return is_stopping_; }
+
+  // The operator takes the service out, in order to stop it or not, or puts it back.
+  void set_draining(bool is_draining) { is_draining_ = is_draining; }
+  bool is_draining() const { return is_draining_; }
+
+ private:
+  std::atomic<bool> is_stopping_ = false;
+  std::atomic<bool> is_draining_ = false;
+};
+
+// Answers a health check, on the public listener and on the operator's: the program runs.
+inline http::Response live_response() {
+  http::Response response{.text = "{\"status\":\"ok\"}\n"};
+  response.set_header("Content-Type", "application/json");
+  response.set_header("Cache-Control", "no-store");
+  return response;
+}
+
+// Answers whether the service accepts new clients. Throws Refusal (503) if it does not.
+inline http::Response ready_response(const Readiness& readiness) {
+  if (readiness.is_stopping()) {
+    throw Refusal(ProblemKind::kStopping, "this server is stopping");
+  }
+  if (readiness.is_draining()) {
+    throw Refusal(ProblemKind::kStopping, "this server is draining, as its operator asked");
+  }
+  return live_response();
+}
 
 class Page;
 
@@ -74,7 +110,8 @@ struct RequestRecord {
   std::string peer = {};      // the client's address
   std::string key_name = {};  // of its API key, if one is needed
   EpochId epoch = {};         // the epoch of the path, if it is served
-  size_t query_count = 0;     // 0 until its body has arrived
+  size_t query_count =
+      0;  // 0 until its body is there, then estimated from its size until it is read
   uint64_t received_bytes = 0;
   std::chrono::steady_clock::time_point begun_at = std::chrono::steady_clock::now();
 };

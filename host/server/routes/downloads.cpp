@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "host/server/http/resource.h"
+#include "host/server/http/response.h"
 #include "src/base/errors.h"
 #include "src/base/hex.h"
 #include "src/protocol/sha256.h"

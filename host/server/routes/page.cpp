@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "host/server/http/resource.h"
+#include "host/server/http/response.h"
 #include "host/server/routes/problem.h"
 #include "src/base/hex.h"
 #include "src/base/utf8.h"

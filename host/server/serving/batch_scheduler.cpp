@@ -173,13 +173,6 @@ BatchScheduler::Clients::pointer BatchScheduler::enter(std::string_view client) 
   return &*clients_.emplace(client, Client{}).first;
 }
 
-// Takes the slot's query from the queue.
-void BatchScheduler::leave(Slot& slot) {
-  const auto client = std::exchange(slot.client, nullptr);
-  if (client == nullptr || --client->second.waiting > 0) return;
-  if (client->second.full_at <= limits_.quota_clock()) clients_.erase(clients_.find(client->first));
-}
-
 // The first of `count` slots for one request, one after another in the ring.
 size_t BatchScheduler::claim_slots(const std::shared_ptr<PendingAnswer>& answer, size_t count,
                                    std::string_view client) {
@@ -352,7 +345,12 @@ void BatchScheduler::sort_out(Batch& batch) {
   const size_t first = slot_after(head_, running_);
   for (size_t i = 0; i < batch.slot_count; ++i) {
     Slot& slot = slots_[first + i];
-    leave(slot);
+    // The query leaves the queue, and its client the list if nothing about it is worth keeping.
+    const auto client = std::exchange(slot.client, nullptr);
+    if (client != nullptr && --client->second.waiting == 0 &&
+        client->second.full_at <= limits_.quota_clock()) {
+      clients_.erase(clients_.find(client->first));
+    }
     if (batch.begun_at > slot.answer->deadline_ && slot.answer->expire()) {
       sorted_.expired.push_back(slot.answer);
     }
@@ -376,7 +374,7 @@ void BatchScheduler::begin_batch(std::unique_lock<std::mutex>& lock, size_t slot
   sort_out(batch);
   running_ += slot_count;
   lock.unlock();
-  for (const auto& answer : sorted_.expired) answer->finish(PendingAnswer::Outcome::kExpired);
+  for (const auto& answer : sorted_.expired) answer->complete(PendingAnswer::Outcome::kExpired);
   sorted_.expired.clear();
   try {
     for (const auto& [from, to] : sorted_.moves) pipeline_->move(from, to);
@@ -394,7 +392,13 @@ void BatchScheduler::finish_batch(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   if (batch.query_count > 0 && !batch.failed) {
     try {
-      hand_out(pipeline_->finish(), batch.query_count);
+      const std::span<const uint8_t> responses = pipeline_->finish();
+      const size_t each = layout_.response_bytes();
+      for (size_t i = 0; i < batch.query_count; ++i) {
+        const Slot& slot = slots_[slot_after(head_, i)];
+        std::ranges::copy(responses.subspan(i * each, each),
+                          slot.answer->responses_.data() + slot.index * each);
+      }
     } catch (const std::exception& error) {
       batch.failed = true;
       report_failure(error, "a batch of " + std::to_string(batch.query_count));
@@ -420,21 +424,11 @@ void BatchScheduler::finish_batch(std::unique_lock<std::mutex>& lock) {
   batches_.erase(batches_.begin());
   lock.unlock();
   for (const auto& answer : done_) {
-    answer->finish(answer->failed_ ? PendingAnswer::Outcome::kEngineFailed
-                                   : PendingAnswer::Outcome::kAnswered);
+    answer->complete(answer->failed_ ? PendingAnswer::Outcome::kEngineFailed
+                                     : PendingAnswer::Outcome::kAnswered);
   }
   done_.clear();
   lock.lock();
-}
-
-void BatchScheduler::hand_out(std::span<const uint8_t> responses, size_t count) const {
-  const uint64_t response_bytes = layout_.response_bytes();
-  for (size_t i = 0; i < count; ++i) {
-    const Slot& slot = slots_[slot_after(head_, i)];
-    std::copy_n(
-        responses.begin() + static_cast<ptrdiff_t>(i * response_bytes), response_bytes,
-        slot.answer->responses_.begin() + static_cast<ptrdiff_t>(slot.index * response_bytes));
-  }
 }
 
 // The observer logs the failures for which it ends the process.

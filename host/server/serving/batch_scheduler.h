@@ -126,7 +126,7 @@ class PendingAnswer {
     const State state = state_.load(std::memory_order_acquire);
     return state == State::kWaiting || state == State::kRunning;
   }
-  // Returns false if it is not waiting any more. Ends with finish().
+  // Returns false if it is not waiting any more. Ends with complete().
   bool expire() { return leave_waiting(State::kExpired); }
   bool leave_waiting(State next) {
     State waiting = State::kWaiting;
@@ -135,7 +135,7 @@ class PendingAnswer {
   // True if its queries go to the engine now. If its first query has gone to the engine, all of
   // them go.
   bool start() { return leave_waiting(State::kRunning) || state_.load() == State::kRunning; }
-  void finish(Outcome outcome) {
+  void complete(Outcome outcome) {
     outcome_ = outcome;
     state_.store(State::kDone, std::memory_order_release);
     try {
@@ -145,10 +145,10 @@ class PendingAnswer {
     }
   }
 
-  // Fails the answer, whatever the state of its queries. After that, nothing may finish them.
+  // Fails the answer, whatever the state of its queries. After that, nothing may complete it.
   void give_up() {
     if (leave_waiting(State::kDropped) || state_.load() == State::kRunning) {
-      finish(Outcome::kEngineFailed);
+      complete(Outcome::kEngineFailed);
     }
   }
 
@@ -256,7 +256,6 @@ class BatchScheduler {
   void require_quota(size_t count, const Client& client) const;
   Clock::duration quota_time(size_t count) const;
   Clients::pointer enter(std::string_view client);
-  void leave(Slot& slot);
   size_t claim_slots(const std::shared_ptr<PendingAnswer>& answer, size_t count,
                      std::string_view client);
   void mark_filled(size_t slot);
@@ -283,7 +282,6 @@ class BatchScheduler {
   void sort_out(Batch& batch);
   void begin_batch(std::unique_lock<std::mutex>& lock, size_t slot_count);
   void finish_batch(std::unique_lock<std::mutex>& lock);
-  void hand_out(std::span<const uint8_t> responses, size_t count) const;
   void report_failure(const std::exception& error, const std::string& where);
 
   const Layout layout_;

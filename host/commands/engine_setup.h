@@ -1,9 +1,12 @@
-// The option that limits the time of a GPU's calls, and how a command that computes on one ends.
+// The engines of a command: how long a GPU's calls may take, how a command that computes on one
+// ends, and the check of a loaded epoch.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
+#include "host/database/loaded_database.h"
 #include "host/engines/checked_engines.h"
 #include "host/server/device_end.h"
 #include "src/base/errors.h"
@@ -38,5 +41,12 @@ auto end_if_device_lost(DeviceEnd& end, const Work& work) {
     end.end(error.what());
   }
 }
+
+// Checks a loaded epoch before it answers: a GPU must multiply its matrix as the host does.
+// Completes the epoch's canary, and has every kernel multiply the matrix with it
+// (Engine::check_kernels). Does nothing for an engine on the CPU. batch_max: that of the pipeline
+// that will answer. thread_count: for packing; 0: one a processor. Throws the errors of
+// complete_canary() and Engine::check_kernels().
+void check_epoch(LoadedDatabase& database, size_t batch_max, unsigned thread_count);
 
 }  // namespace blindfuse

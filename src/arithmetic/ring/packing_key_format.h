@@ -1,5 +1,5 @@
-// The packing key that a client's query carries: encryptions of the automorphism X -> X^5 of a secret
-// that serves this query alone (InsPIRe, ePrint 2025/1352).
+// The packing key that a client's query carries: encryptions of the automorphism X -> X^5 of a
+// secret that serves this query alone (InsPIRe, ePrint 2025/1352).
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
-#include "host/publish/layout_choice.h"
+#include "host/publish/layout_checks.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "src/base/errors.h"
-#include "src/program/amount.h"
+#include "src/program/printable.h"
 
 namespace blindfuse {
 namespace {
@@ -169,7 +169,7 @@ PlanRequest plan_request(const BuildOptions& options, const Survey& survey,
   if (keeps_set) {
     request.lwe = previous->lwe;
     request.mode = previous->mode();
-    request.is_unasked = !options.mode;
+    request.is_inherited = !options.mode;
     if (previous->second && !options.levels && !options.batch) {
       request.levels = 2;
       request.short_key = kind_of(*previous).short_key;

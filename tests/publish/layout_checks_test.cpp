@@ -1,4 +1,4 @@
-#include "host/publish/layout_choice.h"
+#include "host/publish/layout_checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -89,7 +89,7 @@ Layout built_with_levels(uint32_t key_order) {
 }
 
 // Mode, set, levels and the keys of a request stay unless another one is asked for.
-TEST(LayoutChoice, LeavesALayoutOnlyWhenAskedTo) {
+TEST(LayoutChecks, LeavesALayoutOnlyWhenAskedTo) {
   const Layout hint = built_with("lwe-1774"), packed = built_with("ring-2048"),
                two = built_with_levels(0), short_key = built_with_levels(64),
                sixteen = built_for_keys(16);
@@ -131,7 +131,7 @@ TEST(LayoutChoice, LeavesALayoutOnlyWhenAskedTo) {
   }
 }
 
-TEST(LayoutChoice, KeepsTheKeysOfARequestOfTheEpochBefore) {
+TEST(LayoutChecks, KeepsTheKeysOfARequestOfTheEpochBefore) {
   const Layout previous = built_for_keys(16);
   const std::optional<BatchCode> sixteen = BatchCode{16, 32};
   EXPECT_EQ(plan_request({}, kSurvey, &previous).batch, sixteen);
@@ -151,12 +151,12 @@ TEST(LayoutChoice, KeepsTheKeysOfARequestOfTheEpochBefore) {
   EXPECT_EQ(plan_request(with_keys(64), kSurvey, &second).levels, 1u);
 }
 
-TEST(LayoutChoice, KeepsSetAndLevelsOfTheEpochBefore) {
+TEST(LayoutChecks, KeepsSetAndLevelsOfTheEpochBefore) {
   Layout previous = built_with("ring-2048");
   PlanRequest request = plan_request({}, kSurvey, &previous);
   EXPECT_EQ(request.lwe, previous.lwe);
   EXPECT_EQ(request.mode, Mode::kPacked);
-  EXPECT_TRUE(request.is_unasked);
+  EXPECT_TRUE(request.is_inherited);
   EXPECT_EQ(request.levels, 1u);
   previous = built_with_levels(0);
   request = plan_request({}, kSurvey, &previous);
@@ -170,7 +170,7 @@ TEST(LayoutChoice, KeepsSetAndLevelsOfTheEpochBefore) {
             find_lwe_params("lwe-1288"));
 }
 
-TEST(LayoutChoice, RefusesAnInputThatLostMoreThanHalfOfTheKeys) {
+TEST(LayoutChecks, RefusesAnInputThatLostMoreThanHalfOfTheKeys) {
   const TemporaryFolder folder;
   EXPECT_EQ(build(numbered_pairs(1001), folder / "db").keys_before, std::nullopt);
   const auto before = snapshot(folder / "db");
@@ -192,7 +192,7 @@ TEST(LayoutChoice, RefusesAnInputThatLostMoreThanHalfOfTheKeys) {
   EXPECT_EQ(build(numbered_pairs(1), folder / "db", options).keys_before, 100u);
 }
 
-TEST(LayoutChoice, RefusesAnotherKindOfDatabase) {
+TEST(LayoutChecks, RefusesAnotherKindOfDatabase) {
   const TemporaryFolder folder;
   BuildOptions index;
   index.input.kind = DatabaseKind::kIndex;
@@ -212,7 +212,7 @@ TEST(LayoutChoice, RefusesAnotherKindOfDatabase) {
   }
 }
 
-TEST(LayoutChoice, RefusesThatOneValueMakesADatabaseManyTimesItsInput) {
+TEST(LayoutChecks, RefusesThatOneValueMakesADatabaseManyTimesItsInput) {
   const TemporaryFolder folder;
   Pairs pairs = numbered_pairs(2000, "a short value");
   pairs.emplace_back("long", std::string(20'000, 'x'));
@@ -251,7 +251,7 @@ TEST(LayoutChoice, RefusesThatOneValueMakesADatabaseManyTimesItsInput) {
 }
 
 // Anybody can write a manifest.
-TEST(LayoutChoice, LeavesALayoutThatIsFarTooLarge) {
+TEST(LayoutChecks, LeavesALayoutThatIsFarTooLarge) {
   Layout layout = built_with("ring-2048");
   layout.shard_count = 65'536;
   EXPECT_GT(layout.packing_table_bytes(), uint64_t{16} << 30);
@@ -262,7 +262,7 @@ TEST(LayoutChoice, LeavesALayoutThatIsFarTooLarge) {
 }
 
 // Up to 2048 keys without a filter; a filter of 2048 rows in segments of 64 has room for fewer.
-TEST(LayoutChoice, KnowsWhetherShardsFit) {
+TEST(LayoutChecks, KnowsWhetherShardsFit) {
   Layout numbers = built_with("lwe-1774");
   numbers.kind = DatabaseKind::kIndex;
   EXPECT_EQ(why_shards_do_not_fit(numbers, 2048), Reason());

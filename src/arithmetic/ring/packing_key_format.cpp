@@ -1,4 +1,4 @@
-#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/packing_key_format.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "host/system/processor_name.h"
+#include "host/commands/plan_report.h"
 
 #include <gtest/gtest.h>
 

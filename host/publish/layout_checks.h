@@ -1,4 +1,5 @@
-// Chooses the layout of a build: the existing one as long as it fits, otherwise the cheapest.
+// Checks whether the layout of the previous epoch, or a new one, suits an input, and asks the
+// planner for a new one.
 #pragma once
 
 #include <filesystem>

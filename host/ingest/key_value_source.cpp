@@ -1,17 +1,15 @@
+#include "host/ingest/key_value_source.h"
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <utility>
 
 #include "host/ingest/byte_source.h"
-#include "host/ingest/compression.h"
 #include "host/ingest/csv_source.h"
-#include "host/ingest/input_error.h"
-#include "host/ingest/key_value_source.h"
 #include "host/ingest/line_reader.h"
 #include "host/ingest/ndjson_source.h"
 #include "host/ingest/sqlite_source.h"
-#include "host/ingest/tsv_source.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -80,6 +78,17 @@ std::unique_ptr<KeyValueSource> open_source(const std::string& path, const Sourc
     fail_input(path, "no query for an SQLite database; expected --sqlite-query 'SELECT ...'");
   }
   return std::make_unique<SqliteSource>(path, options);
+}
+
+void fail_input(std::string_view name, std::string_view problem) {
+  // A name is not cut: the operator typed it, and it tells the inputs apart.
+  throw InputError(printable(name, std::string_view::npos) + ": " + std::string(problem));
+}
+
+void fail_input(const InputPlace& place, std::string_view problem) {
+  fail_input(
+      std::string(place.name) + ", " + std::string(place.unit) + ' ' + std::to_string(place.number),
+      problem);
 }
 
 }  // namespace blindfuse
