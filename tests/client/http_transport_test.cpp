@@ -90,6 +90,15 @@ TEST_F(HttpTransportTest, NobodyThereNamesTheCure) {
               HasSubstr("check the address"));
 }
 
+TEST_F(HttpTransportTest, ABusyServerIsAskedAgainAndTheWordsOfAnErrorAreShown) {
+  Client client = connect(http_.url());
+  fake_.errors = {FakeServer::error(503, "queue full", 0)};
+  EXPECT_EQ(client.get(key_), value_);
+  fake_.errors = {FakeServer::error(500, "the engine is on fire")};
+  EXPECT_THAT(message_of<ServerError>([&] { client.get(key_); }),
+              HasSubstr("status 500: the engine is on fire"));
+}
+
 // Manifests and errors.
 TEST_F(HttpTransportTest, AnEndlessAnswerIsCutOff) {
   for (const int status : {200, 500}) {

@@ -102,6 +102,7 @@ TEST_F(ClientProgram, TakesKeysInAnyEncoding) {
   EXPECT_EQ(run("get --key-encoding base64 " + http_.url() + " -- " + base64).out, value(4) + "\n");
   EXPECT_EQ(run("get " + http_.url() + " ''").out, value(0) + "\n");  // the empty key
   EXPECT_EQ(run("get --key-encoding hex " + http_.url() + " xyz").status, 1);
+  EXPECT_EQ(run("get " + http_.url() + " '\xff'").status, 1);  // not UTF-8
   EXPECT_EQ(run("get --key-encoding rot13 " + http_.url() + " xyz").status, 2);
 }
 

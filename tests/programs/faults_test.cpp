@@ -153,16 +153,7 @@ TEST_F(Faults, DamagedFilesAreRefusedWhileTheServerGoesOn) {
 
   const std::vector<std::pair<const char*, std::function<void()>>> troubles = {
       {"truncated matrix", [&] { std::filesystem::resize_file(matrix(), 10); }},
-      {"flipped matrix", [&] { flip(matrix()); }},
-      {"truncated hint", [&] { std::filesystem::resize_file(hint(), 10); }},
       {"flipped hint", [&] { flip(hint()); }},
-      {"matrix replaced by a hint",
-       [&] {
-         const auto to = matrix();
-         std::filesystem::copy_file(hint(), to, std::filesystem::copy_options::overwrite_existing);
-       }},
-      {"truncated manifest", [&] { std::filesystem::resize_file(directory.manifest_file(), 10); }},
-      {"flipped manifest", [&] { flip(directory.manifest_file()); }},
       {"replaced manifest", [&] { write_file(directory.manifest_file(), "{}"); }},
   };
   double expected = 0;

@@ -27,6 +27,16 @@ TEST_F(HttpServerTest, TellsHealth) {
   }
 }
 
+TEST_F(HttpServerTest, ClosesWhenTheClientWantsIt) {
+  start();
+  for (const std::string& request : {get_request("/health/live", "Connection: Close\r\n"),
+                                     std::string("GET /health/live HTTP/1.0\r\n\r\n")}) {
+    LoopbackClient client(url());
+    EXPECT_EQ(client.ask(request).header("connection"), "close");
+    EXPECT_TRUE(client.is_closed());
+  }
+}
+
 // A percent sign that begins no encoding stays as it is, and so does a plus sign.
 TEST_F(HttpServerTest, KnowsItsRoutes) {
   start();
