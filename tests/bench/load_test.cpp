@@ -146,55 +146,6 @@ TEST_F(LoadTest, RequestsForSeveralKeys) {
   EXPECT_EQ(measured.figures.at("left_out"), window.left_out);
 }
 
-// Three keys always find buckets of their own, and the fourth that is drawn is one of them.
-TEST_F(LoadTest, WrongValuesAmongSeveralKeysAreMismatches) {
-  build("first ", {"--fresh", "--keys-per-request", "4"});
-  serve();
-  options_.expect_file =
-      write_file(folder_ / "wrong.tsv", "key 0\tfirst 0\nkey 1\tanother\nkey 2\tfirst 2\n");
-  const Measurement measured = measure(options_);
-  EXPECT_EQ(measured.window.left_out, 0u);
-  EXPECT_EQ(measured.window.lookups, 3 * measured.window.requests);
-  EXPECT_GT(measured.checks.checked, 0u);
-  EXPECT_EQ(3 * measured.checks.mismatches, measured.checks.checked);
-  ASSERT_THAT(measured.checks.examples, ::testing::Not(::testing::IsEmpty()));
-  for (const std::string& example : measured.checks.examples) {
-    EXPECT_THAT(example, HasSubstr("key 'key 1': expected the value of the file"));
-  }
-}
-
-TEST_F(LoadTest, AKeyThatComesTwiceInAQueryIsOneLookUp) {
-  build("first ", {"--fresh", "--keys-per-request", "4"});
-  serve();
-  options_.expect_file = write_file(folder_ / "two.tsv", "key 7\tfirst 7\nkey 9\tfirst 9\n");
-  const Measurement measured = measure(options_);
-  expect_right_answers(measured);
-  EXPECT_EQ(measured.window.lookups, 2 * measured.window.requests);
-  EXPECT_EQ(measured.window.left_out, 0u);
-}
-
-TEST_F(LoadTest, ArrivalsOfSeveralKeysAndKeysThatAreNotThere) {
-  build("first ", {"--fresh", "--keys-per-request", "4"});
-  serve();
-  options_.expect_file.clear();
-  options_.rate = 400;
-  options_.connections = 4;
-  const Measurement measured = measure(options_);
-  expect_right_answers(measured);
-  EXPECT_EQ(measured.window.lookups + measured.window.left_out, 4 * measured.window.requests);
-}
-
-TEST_F(LoadTest, OpenLoops) {
-  serve();
-  options_.rate = 300;
-  options_.connections = 4;
-  const Measurement measured = measure(options_);
-  expect_right_answers(measured);
-  EXPECT_EQ(measured.figures.at("loop"), "open");
-  EXPECT_EQ(measured.figures.at("rate"), 300);
-  EXPECT_EQ(measured.figures.at("connections"), 4);
-}
-
 TEST_F(LoadTest, LatencyInAnOpenLoopCountsFromTheArrival) {
   serve();
   options_.rate = 1000;
@@ -285,22 +236,6 @@ TEST_F(LoadTest, AnEpochThatIsGoneIsFollowedByTheNext) {
   const CheckResult checks = load.stop();
   EXPECT_GT(checks.checked, 0u);
   EXPECT_EQ(checks.mismatches, 0u);
-}
-
-TEST(Latencies, ArePercentilesOfTheNearestRank) {
-  Latencies latencies;
-  EXPECT_EQ(latencies.percentile_ms(0.5), 0);
-  for (int i = 10; i > 0; --i) latencies.add_seconds(i * 1e-3);
-  EXPECT_FLOAT_EQ(static_cast<float>(latencies.percentile_ms(0.5)), 5);
-  EXPECT_FLOAT_EQ(static_cast<float>(latencies.percentile_ms(0.9)), 9);
-  EXPECT_FLOAT_EQ(static_cast<float>(latencies.percentile_ms(0.91)), 10);
-  EXPECT_FLOAT_EQ(static_cast<float>(latencies.percentile_ms(0.01)), 1);
-  EXPECT_FLOAT_EQ(static_cast<float>(latencies.percentile_ms(1)), 10);
-  Latencies more;
-  more.add_seconds(0.5);
-  latencies.merge(more);
-  EXPECT_EQ(latencies.count(), 11u);
-  EXPECT_FLOAT_EQ(static_cast<float>(latencies.percentile_ms(1)), 500);
 }
 
 }  // namespace

@@ -22,22 +22,6 @@ MEASURED = [report.MEGABYTE[0], report.OVERVIEW[0], "database.index-16777216x64.
             "database.keyword-1048576x1024.hint-one-shard"]
 
 
-class NumbersTest(unittest.TestCase):
-    def test_three_digits(self) -> None:
-        expected = {0.00123456: "0.00123", 12.345: "12.3", 999.6: "1,000", 1234567: "1,230,000", 0: "0"}
-        self.assertEqual({value: report.digits(value) for value in expected}, expected)
-
-    def test_the_largest_unit_of_which_there_is_one(self) -> None:
-        self.assertEqual([report.seconds(each) for each in (0.012345, 1, 2e-7)], ["12.3 ms", "1.00 s", "0.200 µs"])
-        self.assertEqual([report.binary(each) for each in (1023, 1536, 3 << 30)], ["1,020 B", "1.50 KiB", "3.00 GiB"])
-        self.assertEqual(report.decimal(1536), "1.54 kB")
-
-    def test_a_spread_is_shown_by_its_median(self) -> None:
-        content = {"figures": {"build": report.spreads([{"wall": each} for each in (5, 1, 3)]), "list": [{"n": 7}]}}
-        self.assertEqual(report.at(content, "build.wall"), 3)
-        self.assertEqual(report.at(content, "list.0.n"), 7)
-
-
 class DependencyTreeTest(unittest.TestCase):
     INDEX = {
         "a": b"Package: a\nPre-Depends: b\nDepends: c (>= 1) | x, d:any,\n missing, b\nDescription: Depends: e\n",
@@ -99,10 +83,6 @@ class ReportTest(unittest.TestCase):
         shutil.copy(one, other)
         found = report.Results(self.results).of_one_machine(report.OVERVIEW)
         self.assertEqual([each["name"] for each in found], report.OVERVIEW)
-
-    def test_tiny_results_stay_out_of_the_report(self) -> None:
-        with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit):
-            report.main(["--tiny"])
 
 
 class MeasureTest(unittest.TestCase):

@@ -241,13 +241,6 @@ TEST_F(BatchSessionTest, HintsThatAreNotKeptAreReadForAllBucketsAlike) {
   for (size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(values[i], values_.at(keys[i]));
 }
 
-TEST_F(BatchSessionTest, KeysAreCheckedBeforeAnyIsAskedFor) {
-  Session session = this->session();
-  const std::vector<std::string> keys = {"key-1", std::string(kKeyBytesMax + 1, 'x')};
-  EXPECT_THROW(values_of(session, keys), InputError);
-  EXPECT_EQ(requests(), 0u);
-}
-
 // Every bucket of a request has a place; those without a key are not asked.
 TEST_F(BatchSessionTest, PlacesOfTheBucketsOfARequest) {
   const ServedDatabase& served = server_.database;

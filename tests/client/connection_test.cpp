@@ -101,14 +101,6 @@ TEST_F(TcpConnectTest, ADeadAddressCostsAQuarterOfASecond) {
   EXPECT_LT(took_, milliseconds(500));
 }
 
-TEST_F(TcpConnectTest, SeveralDeadAddressesCostAsMuchEach) {
-  const Dead dead[3];
-  const Listener live(true);
-  expect_peer(connect({dead[0].address, dead[1].address, dead[2].address, live.address}), live);
-  EXPECT_GE(took_, milliseconds(750));
-  EXPECT_LT(took_, milliseconds(1250));
-}
-
 TEST_F(TcpConnectTest, ARefusalCostsNoTime) {
   const Listener refuses(false);
   const Listener live(true);

@@ -1,15 +1,16 @@
-#include "client/secret.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "client/secret.h"
+#include "client/secret_product.h"
 #include "tests/client/seeded_random.h"
 
 namespace blindfuse {
@@ -233,6 +234,41 @@ TEST(KeyCopiesDeathTest, DoNotGrow) {
   KeyCopies copies(1);
   copies.add("one");
   EXPECT_DEATH_IF_SUPPORTED(copies.add("two"), "there is room for the key");
+}
+
+constexpr uint32_t kMinus = 0xffffffff;
+
+std::vector<uint32_t> random_words(const RandomSource& random, size_t size) {
+  std::vector<uint32_t> words(size);
+  random({reinterpret_cast<uint8_t*>(words.data()), size * 4});
+  return words;
+}
+
+TEST(SecretProduct, EqualsTheSumForAnyNumberOfSecrets) {
+  const RandomSource random = seeded_random(11);
+  for (const size_t dimension : {1, 2, 63, 1774}) {
+    const std::vector<uint32_t> panel = random_words(random, dimension * 64);
+    for (size_t count = 1; count <= 9; ++count) {
+      std::vector<std::vector<uint32_t>> secrets, products, expected;
+      std::vector<SecretFactor> factors;
+      std::vector<uint32_t*> out;
+      for (size_t i = 0; i < count; ++i) {
+        secrets.emplace_back(dimension);
+        sample_ternary(random, secrets.back());
+        factors.emplace_back(secrets.back());
+        products.push_back(random_words(random, 64));
+        expected.push_back(products.back());
+        for (size_t k = 0; k < dimension; ++k) {
+          for (size_t c = 0; c < 64; ++c) {
+            expected[i][c] += secrets[i][k] * panel[64 * k + c];
+          }
+        }
+      }
+      for (std::vector<uint32_t>& product : products) out.push_back(product.data());
+      add_secret_products(panel, factors, out);
+      EXPECT_EQ(products, expected) << dimension << " x " << count;
+    }
+  }
 }
 
 }  // namespace

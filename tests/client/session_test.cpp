@@ -192,21 +192,6 @@ TEST_F(SessionTest, ASourceWithoutRandomnessIsAnError) {
   EXPECT_EQ(server_.count("/queries"), 0u);
 }
 
-TEST_F(SessionTest, CheckingWhatIsThereCanBeStopped) {
-  session().sync();
-  ClientOptions options = this->options();
-  std::vector<uint64_t> checked;
-  options.progress = [&](const ClientProgress& progress) {
-    if (progress.stage != ClientStage::kCheckingHints) return true;
-    checked.push_back(progress.done);
-    EXPECT_EQ(progress.total, server_.database.layout().hint_bytes());
-    return checked.size() < 2;
-  };
-  Session second = session(options);
-  EXPECT_THROW(second.sync(true), CancelledError);
-  EXPECT_EQ(checked, (std::vector<uint64_t>{0, server_.database.layout().hint_part_bytes()}));
-}
-
 struct RefusedDatabase {
   const char* name;
   ServedDatabase database;

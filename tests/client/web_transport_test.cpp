@@ -112,31 +112,6 @@ TEST_F(WebTransportTest, AStatusWithoutABodyIsNamed) {
               HasSubstr("with status 204;"));
 }
 
-TEST_F(WebTransportTest, AHintThatComesInPiecesAndWrongIsBegunAgainOnce) {
-  int requests = 0;
-  // Piece, break; the rest, wrong; and the same again.
-  browser = [&](const ExchangeRequest& request) {
-    if (++requests > 100) throw std::logic_error("it does not end");
-    ExchangeReply reply = answer(request);
-    switch (requests % 3) {
-      case 1:
-        reply.body.resize(reply.body.size() / 2);
-        reply.body_bytes = reply.body.size();
-        break;
-      case 2:
-        reply = {};
-        reply.error = "NetworkError";
-        break;
-      default:
-        reply.body[0] ^= 1;
-    }
-    return reply;
-  };
-  EXPECT_THAT(message_of<ProtocolError>([&] { fetch_hint(); }),
-              HasSubstr("the hint of shard 0 came in pieces"));
-  EXPECT_EQ(requests, 6);
-}
-
 TEST_F(WebTransportTest, ADownloadGoesOnAfterAPieceFoundTheServerBusy) {
   server_.database = ServedDatabase::with_noise(1, 2000, 0);
   int requests = 0;
@@ -156,21 +131,6 @@ TEST_F(WebTransportTest, ADownloadGoesOnAfterAPieceFoundTheServerBusy) {
   ASSERT_GT(server_.database.layout().hint_part_bytes(), 2u << 20) << "several pieces";
   fetch_hint();
   EXPECT_EQ(requests, 5);  // a piece, busy, a piece, busy, a piece
-}
-
-TEST_F(WebTransportTest, ADownloadThatCreepsEndsWithItsCall) {
-  int requests = 0;
-  browser = [&](const ExchangeRequest& request) {
-    if (++requests > 1000) throw std::logic_error("it does not end");
-    clock_.advance(seconds(1));
-    ExchangeReply reply = answer(request);
-    reply.body.resize(1);
-    reply.body_bytes = 1;
-    return reply;
-  };
-  EXPECT_THAT(message_of<ConnectionError>([&] { fetch_hint(); }),
-              HasSubstr("was not done in 61 s"));
-  EXPECT_EQ(requests, 61);
 }
 
 }  // namespace

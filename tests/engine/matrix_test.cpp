@@ -77,18 +77,6 @@ TEST_F(SharedMatrix, TakesColumnsFromAnother) {
   EXPECT_TRUE(old_.columns(0, kColumns) == old_bytes_) << "copied, never written";
 }
 
-TEST_F(SharedMatrix, OutlivesTheOther) {
-  Matrix matrix(kRows, kColumns, kSlab);
-  ASSERT_TRUE(matrix.share_columns(0, kColumns, old_));
-  old_ = Matrix();
-  EXPECT_TRUE(matrix.columns(0, kColumns) == old_bytes_);
-  Matrix third(kRows, kColumns, kSlab);
-  ASSERT_TRUE(third.share_columns(0, 24, matrix));
-  matrix = Matrix();
-  EXPECT_TRUE(third.columns(0, 24) ==
-              std::vector<uint8_t>(old_bytes_.begin(), old_bytes_.begin() + 24 * kRows));
-}
-
 TEST_F(SharedMatrix, SetsInMemoryOfItsOwn) {
   Matrix matrix(kRows, kColumns, kSlab);
   ASSERT_TRUE(matrix.share_columns(0, kColumns, old_));
@@ -118,12 +106,6 @@ TEST_F(SharedMatrix, TellsWhatItWillTake) {
   const Matrix otherwise(kRows, kColumns, kSlab + 6);
   const std::vector<ColumnRange> all = {{0, kColumns}};
   EXPECT_EQ(matrix.bytes_to_take(all, &otherwise), padded * kColumns);
-}
-
-TEST_F(SharedMatrix, RefusesOneThatIsCutDifferently) {
-  EXPECT_FALSE(Matrix(kRows + 1, kColumns, kSlab).share_columns(0, 6, old_));
-  EXPECT_FALSE(Matrix(kRows, kColumns + 1, kSlab).share_columns(0, 6, old_));
-  EXPECT_FALSE(Matrix(kRows, kColumns, kSlab + 6).share_columns(0, 6, old_));
 }
 
 TEST_F(SharedMatrix, IsZeroWhereNothingWasSet) {

@@ -25,7 +25,7 @@ class ApiKeyProgram : public ::testing::Test {
     return result.out.substr(0, result.out.find('\n'));
   }
 
-  static std::vector<std::string> command(const std::string& name, const fs::path& file) {
+  static Words command(const std::string& name, const fs::path& file) {
     return {kBlindfuse, "api-key", name, "--file", file};
   }
 
@@ -85,11 +85,9 @@ TEST_F(ApiKeyProgram, AFileOfAnythingElseStaysAsItIs) {
   for (const std::string& text : {std::string("dear diary\n"), std::string("#!/bin/sh\necho hi\n"),
                                   std::string("alice sha256:12\n"), std::string(5, '\0')}) {
     write_file(file_, text);
-    for (const std::vector<std::string>& more :
-         {std::vector<std::string>{"alice"}, {"alice", "--revoke"}, {"--list"}}) {
-      std::vector<std::string> arguments = {kBlindfuse, "api-key", "--file", file_};
-      arguments.insert(arguments.end(), more.begin(), more.end());
-      const ProgramResult result = run(folder_, arguments);
+    for (const Words& more : {Words{"alice"}, {"alice", "--revoke"}, {"--list"}}) {
+      const ProgramResult result =
+          run(folder_, Words{kBlindfuse, "api-key", "--file", file_} + more);
       EXPECT_EQ(result.status, 1);
       EXPECT_EQ(result.out, "");
       EXPECT_THAT(result.err, HasSubstr("expected NAME sha256:HEX"));
@@ -127,8 +125,7 @@ TEST_F(ApiKeyProgram, RevokesEveryKeyOfANameAndNoOther) {
   const std::string others = "# alice sha256: a remark\n" + api_key_line("alice2", "x") + "\n";
   write_file(file_, others + api_key_line("alice", "1") + "\n" + api_key_line("alice", "2"));
   fs::permissions(file_, fs::perms(0640));
-  const std::vector<std::string> revoke = {kBlindfuse, "api-key", "alice",
-                                           "--revoke", "--file",  file_};
+  const Words revoke = {kBlindfuse, "api-key", "alice", "--revoke", "--file", file_};
   const ProgramResult result = run(folder_, revoke);
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, StartsWith("2 keys of alice revoked"));

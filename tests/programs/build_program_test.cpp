@@ -7,6 +7,7 @@
 
 #include "host/database/directory.h"
 #include "host/publish/samples.h"
+#include "src/protocol/key_hash.h"
 #include "tests/programs/program_testing.h"
 
 namespace blindfuse::program_testing {
@@ -20,7 +21,7 @@ struct InputErrorCase {
   const char* name;
   const char* file_name;
   const char* content;
-  std::vector<std::string> arguments;
+  Words arguments;
   const char* message;  // a part of it
   int status = 1;
 };
@@ -32,8 +33,8 @@ class BuildRefuses : public ::testing::TestWithParam<InputErrorCase> {};
 TEST_P(BuildRefuses, WithOneClearLineAndNothingOnDisk) {
   const TemporaryFolder folder;
   const std::string input = write_file(folder / GetParam().file_name, GetParam().content);
-  std::vector<std::string> arguments = {kBlindfuse, "build", input, "--output", folder / "db"};
-  arguments.insert(arguments.end(), GetParam().arguments.begin(), GetParam().arguments.end());
+  const Words arguments =
+      Words{kBlindfuse, "build", input, "--output", folder / "db"} + GetParam().arguments;
   const ProgramResult result = run(folder, arguments);
   EXPECT_EQ(result.status, GetParam().status) << result.err;
   EXPECT_THAT(result.err, HasSubstr(GetParam().message));
@@ -75,7 +76,7 @@ TEST(BuildProgram, ReadsEveryFormat) {
                          "('b', '2');"})
                 .status,
             0);
-  const std::vector<std::vector<std::string>> inputs = {
+  const std::vector<Words> inputs = {
       {write_file(folder / "a.tsv", "a\t1\nb\t2\n")},
       {write_file(folder / "a.csv", "id,word,text\n1,a,1\n2,\"b\",\"2\"\n"), "--key-column", "word",
        "--value-column", "text"},
@@ -90,11 +91,10 @@ TEST(BuildProgram, ReadsEveryFormat) {
       {sql, "--sqlite-query", "select k, v from t"},
       {"-", "--format", "tsv"},
   };
-  for (const std::vector<std::string>& input : inputs) {
+  for (const Words& input : inputs) {
     std::filesystem::remove_all(folder / "db");
-    std::vector<std::string> arguments = {kBlindfuse, "build", "--output", folder / "db"};
-    arguments.insert(arguments.end(), input.begin(), input.end());
-    const ProgramResult result = run(folder, arguments, "a\t1\nb\t2\n");
+    const ProgramResult result =
+        run(folder, Words{kBlindfuse, "build", "--output", folder / "db"} + input, "a\t1\nb\t2\n");
     ASSERT_EQ(result.status, 0) << result.err;
     const LoadedDatabase database = load(folder / "db");
     EXPECT_EQ(look_up(database, "a"), "1") << input[0];
@@ -105,7 +105,7 @@ TEST(BuildProgram, ReadsEveryFormat) {
 TEST(BuildProgram, WarnsOfLookUpsThatDoNotCount) {
   const TemporaryFolder folder;
   const std::string input = write_file(folder / "a.tsv", "a\t1\nb\t2\n");
-  std::vector<std::string> command = {kBlindfuse, "build", input, "--output", folder / "db"};
+  Words command = {kBlindfuse, "build", input, "--output", folder / "db"};
   EXPECT_THAT(run(folder, command).err, Not(HasSubstr("--lookups-per-client")));
   EXPECT_THAT(run(folder, command).err, Not(HasSubstr("--lookups-per-client")));
   command.insert(command.end(), {"--lookups-per-client", "7"});
@@ -118,10 +118,8 @@ TEST(BuildProgram, WarnsOfLookUpsThatDoNotCount) {
 TEST(BuildProgram, SaysWhatPackedResponsesTake) {
   const TemporaryFolder folder;
   const std::string input = write_file(folder / "a.tsv", "a\t1\nb\t2\n");
-  const std::vector<std::string> command = {kBlindfuse, "build", input, "--output", folder / "db"};
-  std::vector<std::string> first = command;
-  first.insert(first.end(), {"--mode", "packed", "--shards", "2"});
-  const ProgramResult made = run(folder, first);
+  const Words command = {kBlindfuse, "build", input, "--output", folder / "db"};
+  const ProgramResult made = run(folder, command + Words{"--mode", "packed", "--shards", "2"});
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("2 of 2 shards rebuilt, 1 of 1 pack; a new epoch"));
   EXPECT_THAT(made.out, HasSubstr("kB of masks once an epoch"));
@@ -129,9 +127,7 @@ TEST(BuildProgram, SaysWhatPackedResponsesTake) {
   EXPECT_THAT(made.err, HasSubstr("packed mode"));
   EXPECT_THAT(made.err, HasSubstr(" s, packs "));
   // Without being asked it stays in this mode.
-  std::vector<std::string> again = command;
-  again.push_back("--json");
-  const auto report = nlohmann::json::parse(run(folder, again).out);
+  const auto report = nlohmann::json::parse(run(folder, command + Words{"--json"}).out);
   EXPECT_EQ(report["layout"]["mode"], "packed");
   EXPECT_EQ(report["epoch"], load(folder / "db").epoch);
   EXPECT_EQ(report["packs_rebuilt"], 0);
@@ -146,9 +142,7 @@ TEST(BuildProgram, SaysWhatPackedResponsesTake) {
   EXPECT_EQ(found["mode"], "packed");
   EXPECT_EQ(found["table_bytes"], 2 * 112 + 64);
   EXPECT_EQ(found["packing_table_bytes"], 25'141'248);
-  std::vector<std::string> back = command;
-  back.insert(back.end(), {"--mode", "hint"});
-  EXPECT_THAT(run(folder, back).err, HasSubstr("the mode changed"));
+  EXPECT_THAT(run(folder, command + Words{"--mode", "hint"}).err, HasSubstr("the mode changed"));
 }
 
 TEST(BuildProgram, WarnsOfValuesOfVeryDifferentLengths) {
@@ -170,8 +164,7 @@ TEST(BuildProgram, SaysWhenKeysAreGone) {
     lines += "k" + std::to_string(i) + "\t" + std::string(300, 'v') + "\n";
   }
   const std::string input = write_file(folder / "a.tsv", lines);
-  std::vector<std::string> command = {kBlindfuse,    "build",  input,   "--output",
-                                      folder / "db", "--mode", "packed"};
+  Words command = {kBlindfuse, "build", input, "--output", folder / "db", "--mode", "packed"};
   const ProgramResult first = run(folder, command);
   EXPECT_THAT(first.out, Not(HasSubstr("before")));
   EXPECT_THAT(first.err, Not(HasSubstr("clients that download")));
@@ -181,23 +174,11 @@ TEST(BuildProgram, SaysWhenKeysAreGone) {
   EXPECT_EQ(refused.status, 1);
   EXPECT_THAT(refused.err, HasSubstr("the input has 1 key, and "));
   EXPECT_EQ(snapshot(folder / "db"), before);
-  command.insert(command.end(), {"--allow-shrink", "--allow-padding"});
-  const ProgramResult allowed = run(folder, command);
+  const ProgramResult allowed = run(folder, command + Words{"--allow-shrink", "--allow-padding"});
   EXPECT_EQ(allowed.status, 0) << allowed.err;
   EXPECT_THAT(allowed.out, HasSubstr("db: 1 key (1000 before), "));
   EXPECT_THAT(allowed.err, HasSubstr("kB for its first look-up in an epoch, and all keys and "
                                      "values have 302 B: clients that download them"));
-}
-
-TEST(BuildProgram, TakesOptionsFromTheEnvironment) {
-  const TemporaryFolder folder;
-  const std::string input = write_file(folder / "a.tsv", "a\tb\n");
-  const ProgramResult result = run(folder, {"env", "BLINDFUSE_ARITY=4", "BLINDFUSE_SHARDS=3",
-                                            kBlindfuse, "build", input, "--output", folder / "db"});
-  ASSERT_EQ(result.status, 0) << result.err;
-  const Layout layout = load(folder / "db").manifest.layout;
-  EXPECT_EQ(layout.arity, 4u);
-  EXPECT_EQ(layout.shard_count, 3u);
 }
 
 TEST(BuildProgram, FailsCleanlyWhenTheDiskIsFull) {
@@ -253,12 +234,12 @@ TEST(BuildProgram, LeavesNoFoldersBehindWhenItFails) {
 TEST(BuildProgram, SaysThatANewerProgramMadeADatabase) {
   const TemporaryFolder folder;
   const std::string input = write_file(folder / "a.tsv", "tea\thot leaf juice\n");
-  const std::vector<std::string> build = {kBlindfuse, "build", input, "--output", folder / "db"};
+  const Words build = {kBlindfuse, "build", input, "--output", folder / "db"};
   ASSERT_EQ(run(folder, build).status, 0);
   std::string manifest = read_whole(folder / "db" / "manifest.json");
   manifest.replace(manifest.find("blindfuse/1"), 11, "blindfuse/9");
   write_file(folder / "db" / "manifest.json", manifest);
-  for (const std::vector<std::string>& command :
+  for (const Words& command :
        {build, {kBlindfuse, "inspect", folder / "db"}, {kBlindfuse, "serve", folder / "db"}}) {
     const ProgramResult result = run(folder, command);
     EXPECT_EQ(result.status, 1);
@@ -266,7 +247,7 @@ TEST(BuildProgram, SaysThatANewerProgramMadeADatabase) {
     EXPECT_THAT(result.err, AllOf(HasSubstr("\"blindfuse/9\""), Not(HasSubstr("--fresh"))));
     EXPECT_EQ(read_whole(folder / "db" / "manifest.json"), manifest);
   }
-  std::vector<std::string> fresh = build;
+  Words fresh = build;
   fresh.push_back("--fresh");
   EXPECT_EQ(run(folder, fresh).status, 0);
 }
@@ -287,7 +268,7 @@ TEST(BuildProgram, InspectSaysWhenTheEpochWasPublished) {
   const TemporaryFolder folder;
   const std::string input = write_file(folder / "a.tsv", "tea\thot leaf juice\n");
   ASSERT_EQ(run(folder, {kBlindfuse, "build", input, "--output", folder / "db"}).status, 0);
-  const std::vector<std::string> inspect = {kBlindfuse, "inspect", folder / "db"};
+  const Words inspect = {kBlindfuse, "inspect", folder / "db"};
   run(folder, {"touch", "-d", "2026-01-02T03:04:05Z", folder / "db" / "manifest.json"});
   EXPECT_THAT(run(folder, inspect).out,
               HasSubstr("published      2026-01-02T03:04:05Z (time of manifest.json)\n"));
@@ -362,6 +343,41 @@ TEST(InspectProgram, TakesSamplesFromTheFirstNumberToTheLast) {
   ASSERT_EQ(samples.size(), 16u);
   EXPECT_EQ(samples.front().key, "0");
   EXPECT_EQ(samples.back().key, "40");
+}
+
+// Keys from somebody who has read the salt in the manifest.
+// Many of one shard; and few, with which it has half as many keys again as by chance.
+TEST(ChosenKeys, AreWarnedOf) {
+  struct Case {
+    int keys;
+    uint32_t shards;
+    int chosen;
+    const char* warning;
+  };
+  for (const Case& some : {Case{2000, 4, 3000, "the fullest of 4 shards has 3"},
+                           Case{20'000, 16, 1000, "the fullest of 16 shards has 2"}}) {
+    const TemporaryFolder folder;
+    std::string lines;
+    for (int i = 0; i < some.keys; ++i) lines += "key " + std::to_string(i) + "\tv\n";
+    Words command = {kBlindfuse,    "build",    folder / "a.tsv",           "--output",
+                     folder / "db", "--shards", std::to_string(some.shards)};
+    write_file(folder / "a.tsv", lines);
+    EXPECT_THAT(run(folder, command).err, Not(HasSubstr("the fullest")));
+
+    KeyHasher hasher(load(folder / "db").manifest.salt);
+    for (int i = 0, chosen = 0; chosen < some.chosen; ++i) {
+      const std::string key = "chosen " + std::to_string(i);
+      if (shard_of(hasher(key).shard_hash, some.shards) != 0) continue;
+      lines += key + "\tv\n";
+      ++chosen;
+    }
+    write_file(folder / "a.tsv", lines);
+    const ProgramResult uneven = run(folder, command);
+    EXPECT_EQ(uneven.status, 0);
+    EXPECT_THAT(uneven.err, AllOf(HasSubstr(some.warning), HasSubstr("--fresh")));
+    command.push_back("--fresh");
+    EXPECT_THAT(run(folder, command).err, Not(HasSubstr("the fullest")));
+  }
 }
 
 }  // namespace

@@ -16,8 +16,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-using Words = std::vector<std::string>;
-
 const std::vector<Words> kCommands = {{kBlindfuse, "plan"},      {kBlindfuse, "build"},
                                       {kBlindfuse, "inspect"},   {kBlindfuse, "serve"},
                                       {kBlindfuse, "api-key"},   {kBlindfuse, "self-test"},
@@ -25,16 +23,15 @@ const std::vector<Words> kCommands = {{kBlindfuse, "plan"},      {kBlindfuse, "b
 
 class CommandLine : public ::testing::Test {
  protected:
-  ProgramResult run(Words words, const Words& more = {}) const {
-    words.insert(words.end(), more.begin(), more.end());
-    return program_testing::run(folder_, words);
+  ProgramResult run(const Words& words, const Words& more = {}) const {
+    return program_testing::run(folder_, words + more);
   }
 
   // The long options of a command, "--threads N", by the program's own help.
-  std::vector<std::string> options_of(const Words& command) const {
+  Words options_of(const Words& command) const {
     std::istringstream help(run(command, {"--help-all"}).out);
     static const std::regex kOption(R"(  (?:-\w, )?(--[a-z-]+( \S+)?))");
-    std::vector<std::string> options;
+    Words options;
     std::smatch found;
     for (std::string line; std::getline(help, line);) {
       if (std::regex_match(line, found, kOption)) options.push_back(found[1]);
@@ -70,9 +67,7 @@ TEST_F(CommandLine, NoOptionHasAnEmptyValue) {
         EXPECT_THAT(result.out, IsEmpty());
       }
       const std::string variable = variable_of(name);
-      Words in_environment = {"env", variable + "="};
-      in_environment.insert(in_environment.end(), command.begin(), command.end());
-      const ProgramResult result = run(in_environment);
+      const ProgramResult result = run(Words{"env", variable + "="} + command);
       EXPECT_EQ(result.status, 2);
       EXPECT_THAT(result.err, HasSubstr(": the variable " + variable + " is empty"));
       ++count;
@@ -154,9 +149,7 @@ TEST_F(CommandLine, SaysWhatIsWrongAndTheCure) {
   };
   write_file(folder_ / "key", "");
   for (const auto& [words, message] : cases) {
-    Words command = {kBlindfuse};
-    command.insert(command.end(), words.begin(), words.end());
-    const ProgramResult result = run(command);
+    const ProgramResult result = run(Words{kBlindfuse} + words);
     EXPECT_EQ(result.err, "blindfuse: " + message + "\n");
     EXPECT_EQ(result.status, 2) << message;
     EXPECT_THAT(result.out, IsEmpty()) << message;

@@ -14,23 +14,16 @@ using ::testing::HasSubstr;
 
 class EndToEnd : public ::testing::Test {
  protected:
-  ProgramResult build(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"--params", "lwe-1288"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return build_as(arguments);
+  ProgramResult build(const Words& more = {}) {
+    return build_as(Words{"--params", "lwe-1288"} + more);
   }
-  ProgramResult build_as(const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = {kBlindfuse, "build", input_, "--output", database_};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run(folder_, arguments);
+  ProgramResult build_as(const Words& more) {
+    return run(folder_, Words{kBlindfuse, "build", input_, "--output", database_} + more);
   }
 
-  ProgramResult get(const std::string& url, const std::vector<std::string>& more,
-                    const std::string& input = "") {
-    std::vector<std::string> arguments = {kBlindfuseClient, "get", url, "--cache",
-                                          folder_ / "cache"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run(folder_, arguments, input);
+  ProgramResult get(const std::string& url, const Words& more, const std::string& input = "") {
+    return run(folder_, Words{kBlindfuseClient, "get", url, "--cache", folder_ / "cache"} + more,
+               input);
   }
 
   static std::string dictionary(int keys) {
@@ -72,16 +65,6 @@ TEST_F(EndToEnd, AKeyIsFoundAndAnotherIsNot) {
   EXPECT_EQ(answers[3]["bytes"]["query"], layout.query_bytes());
   EXPECT_EQ(answers[3]["bytes"]["response"], layout.response_bytes());
   EXPECT_EQ(server.stop(), 0) << server.program().err();
-}
-
-TEST_F(EndToEnd, KeysComeFromStandardInputToo) {
-  ASSERT_EQ(build().status, 0);
-  RunningServer server(folder_, database_);
-  const ProgramResult result = get(server.url(), {"--prepare", "2"}, "word 1\nword 2\nword 3\n");
-  EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("meaning 7"));
-  EXPECT_THAT(result.out, HasSubstr("meaning 21"));
-  EXPECT_EQ(server.stop(), 0);
 }
 
 TEST_F(EndToEnd, AClientFetchesOnlyTheShardsThatChanged) {
@@ -187,15 +170,6 @@ TEST_F(EndToEnd, APortInUseIsOneClearLine) {
   EXPECT_THAT(second.err, HasSubstr("in use"));
   EXPECT_EQ(get(server.url(), {"word 1"}).status, 0) << "the first goes on";
   EXPECT_EQ(server.stop(), 0);
-}
-
-TEST_F(EndToEnd, AServerThatIsNotThereOrNotOursIsOneClearLine) {
-  ProgramResult result = get("http://127.0.0.1:1", {"word"});
-  EXPECT_EQ(result.status, 1);
-  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
-  result = get("not a url", {"word"});
-  EXPECT_NE(result.status, 0);
-  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 
 using Entries = std::map<std::string, std::string>;  // what each one is, by its path
 
-const std::vector<std::string> kFolders = {"tables", "shards", "hints", "packs", "samples"};
-const std::vector<std::string> kSuffixes = {".table", ".matrix", ".hint", ".pack", ".json"};
+const Words kFolders = {"tables", "shards", "hints", "packs", "samples"};
+const Words kSuffixes = {".table", ".matrix", ".hint", ".pack", ".json"};
 
 std::string description_of(const fs::path& path) {
   const fs::file_status status = fs::symlink_status(path);
@@ -152,7 +152,7 @@ class Round {
     remember(path);
   }
 
-  std::vector<std::string> build_of(const fs::path& input) const {
+  Words build_of(const fs::path& input) const {
     return {kBlindfuse, "build", input,      "--output", root_,       "--params", "lwe-1288",
             "--shards", "2",     "--format", "tsv",      "--threads", "2"};
   }
@@ -160,7 +160,7 @@ class Round {
   void run_one() {
     std::vector<fs::path> inputs = {good_, good_, other_, other_, bad_, folder_ / "missing.tsv"};
     inputs.insert(inputs.end(), inputs_inside_.begin(), inputs_inside_.end());
-    std::vector<std::string> command = build_of(one_of(inputs));
+    Words command = build_of(one_of(inputs));
     if (chance(25)) command.emplace_back("--fresh");
     if (chance(10)) command = {kBlindfuse, "inspect", root_};
     if (chance(5)) command = {kBlindfuse, "plan", "--keys", "10", "--value-bytes", "5"};

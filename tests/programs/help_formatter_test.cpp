@@ -1,5 +1,3 @@
-#include "src/program/help_formatter.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,9 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "src/program/help_formatter.h"
+#include "src/program/printable.h"
 
 namespace blindfuse {
 namespace {
@@ -125,6 +126,50 @@ TEST_F(HelpFormatterTest, BreaksLinesThatAreTooWide) {
     }
     EXPECT_GT(count, 20u);
   }
+}
+
+TEST(Amount, BytesHaveThreeDigits) {
+  EXPECT_EQ(human_bytes(0), "0 B");
+  EXPECT_EQ(human_bytes(999), "999 B");
+  EXPECT_EQ(human_bytes(1'000), "1.00 kB");
+  EXPECT_EQ(human_bytes(12'345), "12.3 kB");
+  EXPECT_EQ(human_bytes(123'456'789), "123.5 MB");
+  EXPECT_EQ(human_bytes(5'000'000'000'000'000), "5000.0 TB");
+}
+
+TEST(Amount, CountsHaveNoUnit) {
+  EXPECT_EQ(human_count(999), "999");
+  EXPECT_EQ(human_count(27'412'000), "27.4M");
+}
+
+TEST(Amount, OneOfAKindIsSingular) {
+  EXPECT_EQ(counted(0, "key"), "0 keys");
+  EXPECT_EQ(counted(1, "key"), "1 key");
+  EXPECT_EQ(counted(2, "look-up"), "2 look-ups");
+}
+
+using namespace std::string_view_literals;
+
+TEST(Printable, ShowsPrintableTextAsItIs) {
+  EXPECT_EQ(printable("key = \xC3\xA9, \xE2\x82\xAC, \xF0\x9F\x98\x80"),
+            "key = \xC3\xA9, \xE2\x82\xAC, \xF0\x9F\x98\x80");
+}
+
+TEST(Printable, EscapesWhatIsNotPrintable) {
+  EXPECT_EQ(printable("a\0b\n\r\t\x1B[2J\x7F"sv), "a\\x00b\\x0a\\x0d\\x09\\x1b[2J\\x7f");
+  EXPECT_EQ(printable("\xFF\xC3"), "\\xff\\xc3") << "not UTF-8";
+  EXPECT_EQ(printable("\xC2\x9B"), "\\xc2\\x9b") << "a C1 control character";
+  EXPECT_EQ(printable("\xE2\x80\xAE"), "\\xe2\\x80\\xae") << "right-to-left override";
+  EXPECT_EQ(printable("\xE2\x80\xA8"), "\\xe2\\x80\\xa8") << "line separator";
+  EXPECT_EQ(printable("\xEF\xBB\xBF"), "\\xef\\xbb\\xbf") << "byte order mark";
+}
+
+TEST(Printable, CutsLongTextBetweenCharacters) {
+  EXPECT_EQ(printable(std::string(60, 'a')), std::string(60, 'a'));
+  EXPECT_EQ(printable(std::string(61, 'a')), std::string(60, 'a') + "...");
+  EXPECT_EQ(printable("\xC3\xA9\xC3\xA9", 3), "\xC3\xA9...");
+  EXPECT_EQ(printable(std::string(100, '\n'), 10), "\\x0a\\x0a...");
+  EXPECT_EQ(quoted("abc", 2), "\"ab...\"");
 }
 
 }  // namespace

@@ -22,11 +22,10 @@ class Kill : public ::testing::Test {
 
   // Builds one version, and in every round another, where the program is killed at some call: there
   // always is an epoch. At last a build comes to its end. Gives how many were killed.
-  int kill_builds(const std::vector<std::string>& options, int keys, int rounds, unsigned seed) {
+  int kill_builds(const Words& options, int keys, int rounds, unsigned seed) {
     std::printf("seed %u\n", seed);
     std::mt19937 random(seed);
-    std::vector<std::string> command = {kBlindfuse, "build", input_, "--output", root_};
-    command.insert(command.end(), options.begin(), options.end());
+    const Words command = Words{kBlindfuse, "build", input_, "--output", root_} + options;
     write_version(keys, 1000);
     EXPECT_EQ(run(folder_, command).status, 0);
     write_version(keys, 1000 - 1);
@@ -78,8 +77,8 @@ TEST_F(Kill, LeavesAWholePackedEpochAtAnyMoment) {
 // At every single call.
 TEST_F(Kill, LeavesNothingThatHindersAFirstBuild) {
   write_file(input_, "k17\tv\nk18\tw\n");
-  const std::vector<std::string> command = {kBlindfuse, "build",    input_,     "--output", root_,
-                                            "--params", "lwe-1288", "--shards", "2"};
+  const Words command = {kBlindfuse, "build",    input_,     "--output", root_,
+                         "--params", "lwe-1288", "--shards", "2"};
   const long calls = count_calls(folder_, command);
   ASSERT_GT(calls, 40);
   for (long number = 1; number <= calls; ++number) {

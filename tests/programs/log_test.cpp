@@ -178,13 +178,6 @@ TEST_F(Log, LeavesOutWhatIsBelowItsLevel) {
   }
 }
 
-TEST_F(Log, KnowsItsLevels) {
-  for (const std::string& name : log_level_names()) {
-    const auto level = spdlog::level::from_str(name);
-    EXPECT_TRUE(name == "off" || level != spdlog::level::off) << name << " is unknown to spdlog";
-  }
-}
-
 // Standard error without a reader.
 class StuckSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:

@@ -22,19 +22,11 @@ std::string three_thousand_pairs() {
   return lines;
 }
 
-std::vector<std::string> with(std::vector<std::string> words,
-                              const std::vector<std::string>& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-std::vector<std::string> plan_command(const std::vector<std::string>& more) {
-  return with({kBlindfuse, "plan"}, more);
-}
+Words plan_command(const Words& more) { return Words{kBlindfuse, "plan"} + more; }
 
 // The plan without what this machine's rates determine.
-json plan_of(const TemporaryFolder& folder, const std::vector<std::string>& more) {
-  const ProgramResult result = run(folder, plan_command(with(more, {"--json"})));
+json plan_of(const TemporaryFolder& folder, const Words& more) {
+  const ProgramResult result = run(folder, plan_command(more + Words{"--json"}));
   EXPECT_EQ(result.status, 0) << result.err;
   json best = json::parse(result.out).at("recommended");
   for (const char* time : {"alone_milliseconds", "batch_milliseconds", "lookups_per_core_second"}) {
@@ -47,16 +39,16 @@ json plan_of(const TemporaryFolder& folder, const std::vector<std::string>& more
 // The options that are shown make build take the same layout.
 TEST(PlanCommand, SaysHowToChooseALayout) {
   const TemporaryFolder folder;
-  for (const std::vector<std::string>& sizes :
-       {std::vector<std::string>{"--keys", "1M", "--value-bytes", "256"},
+  for (const Words& sizes :
+       {Words{"--keys", "1M", "--value-bytes", "256"},
         {"--keys", "1M", "--value-bytes", "1024", "--keys-per-request", "16"}}) {
-    json report = json::parse(run(folder, plan_command(with(sizes, {"--json"}))).out);
+    json report = json::parse(run(folder, plan_command(sizes + Words{"--json"})).out);
     std::vector<json> layouts = report.at("alternatives");
     ASSERT_GE(layouts.size(), 2u);
     layouts.push_back(report.at("recommended"));
     for (const json& layout : layouts) {
       std::istringstream words(layout.at("options").get<std::string>());
-      std::vector<std::string> options = {sizes.begin(), sizes.begin() + 4};
+      Words options = {sizes.begin(), sizes.begin() + 4};
       for (std::string word; words >> word;) options.push_back(word);
       const json again = plan_of(folder, options);
       for (const auto& [name, value] : again.items()) EXPECT_EQ(layout.at(name), value) << name;
@@ -69,7 +61,7 @@ TEST(PlanCommand, CountsThePairsOfFiles) {
   const std::string input = write_file(folder / "a.tsv", three_thousand_pairs());
   std::filesystem::create_directory(folder / "tmp");
   const ProgramResult counted =
-      run(folder, with({"env", "TMPDIR=" + (folder / "tmp").string()}, plan_command({input})));
+      run(folder, Words{"env", "TMPDIR=" + (folder / "tmp").string()} + plan_command({input}));
   ASSERT_EQ(counted.status, 0) << counted.err;
   EXPECT_THAT(counted.out, StartsWith("3000 keys, values of up to 8 bytes, "));
   EXPECT_TRUE(std::filesystem::is_empty(folder / "tmp"));
@@ -86,12 +78,12 @@ TEST(PlanCommand, CountsThePairsOfFiles) {
 TEST(PlanCommand, ReadsFilesAsBuildDoes) {
   const TemporaryFolder folder;
   const std::string twice = write_file(folder / "a.csv", "id,text\na,1\na,2\n");
-  const std::vector<std::string> columns = {"--key-column", "id", "--value-column", "text"};
-  const ProgramResult refused = run(folder, plan_command(with({twice}, columns)));
+  const Words columns = {"--key-column", "id", "--value-column", "text"};
+  const ProgramResult refused = run(folder, plan_command(Words{twice} + columns));
   EXPECT_EQ(refused.status, 1);
   EXPECT_THAT(refused.err, HasSubstr("the key \"a\" comes twice"));
   EXPECT_EQ(
-      plan_of(folder, with(with({twice}, columns), {"--on-duplicate", "last"})).at("key_count"), 1);
+      plan_of(folder, Words{twice} + columns + Words{"--on-duplicate", "last"}).at("key_count"), 1);
   const ProgramResult standard =
       run(folder, plan_command({"-", "--format", "tsv", "--index", "--json"}), "one\ntwo\n");
   EXPECT_EQ(json::parse(standard.out).at("recommended").at("key_count"), 2);
@@ -100,7 +92,7 @@ TEST(PlanCommand, ReadsFilesAsBuildDoes) {
 TEST(PlanCommand, TakesEitherFilesOrSizes) {
   const TemporaryFolder folder;
   const std::string input = write_file(folder / "a.tsv", "a\tb\n");
-  const auto error_with = [&](const std::vector<std::string>& words) {
+  const auto error_with = [&](const Words& words) {
     const ProgramResult result = run(folder, plan_command(words));
     EXPECT_EQ(result.status, 2);
     EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
@@ -119,13 +111,12 @@ TEST(PlanCommand, TakesEitherFilesOrSizes) {
 TEST(PlanCommand, RefusesContradictions) {
   const TemporaryFolder folder;
   const std::string input = write_file(folder / "a.tsv", "a\tb\n");
-  for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"--short-key"}, {"--keys-per-request", "16", "--index"}}) {
+  for (const Words& words : {Words{"--short-key"}, {"--keys-per-request", "16", "--index"}}) {
     const ProgramResult plan =
-        run(folder, with({kBlindfuse, "plan", "--keys", "5", "--value-bytes", "5"}, words));
+        run(folder, Words{kBlindfuse, "plan", "--keys", "5", "--value-bytes", "5"} + words);
     EXPECT_EQ(plan.status, 2) << plan.err;
     const ProgramResult built =
-        run(folder, with({kBlindfuse, "build", input, "--output", folder / "db"}, words));
+        run(folder, Words{kBlindfuse, "build", input, "--output", folder / "db"} + words);
     EXPECT_EQ(built.status, 2) << built.err;
     EXPECT_FALSE(std::filesystem::exists(folder / "db"));
   }
@@ -158,9 +149,9 @@ TEST(PlanCommand, RefusesBitsThatFailTooOftenWithTheNumbers) {
 TEST(DryRunOfBuild, ShowsThePlanAndWritesNothing) {
   const TemporaryFolder folder;
   const std::string input = write_file(folder / "a.tsv", three_thousand_pairs());
-  const std::vector<std::string> build = {kBlindfuse, "build", input, "--output", folder / "db"};
-  const std::vector<std::string> dry = with(build, {"--dry-run"});
-  const ProgramResult fresh = run(folder, with(dry, {"--json"}));
+  const Words build = {kBlindfuse, "build", input, "--output", folder / "db"};
+  const Words dry = build + Words{"--dry-run"};
+  const ProgramResult fresh = run(folder, dry + Words{"--json"});
   ASSERT_EQ(fresh.status, 0) << fresh.err;
   const json best = json::parse(fresh.out).at("recommended");
   const json planned = plan_of(folder, {input});
@@ -168,17 +159,17 @@ TEST(DryRunOfBuild, ShowsThePlanAndWritesNothing) {
     EXPECT_EQ(best.at(name), value) << name;
   }
   EXPECT_FALSE(std::filesystem::exists(folder / "db"));
-  EXPECT_THAT(run(folder, with(dry, {"--keys-per-request", "16"})).out,
+  EXPECT_THAT(run(folder, dry + Words{"--keys-per-request", "16"}).out,
               HasSubstr("Recommended: --mode packed --keys-per-request 16 --shards "));
 
-  ASSERT_EQ(run(folder, with(build, {"--mode", "packed", "--shards", "2"})).status, 0);
+  ASSERT_EQ(run(folder, build + Words{"--mode", "packed", "--shards", "2"}).status, 0);
   const auto before = snapshot(folder / "db");
   EXPECT_THAT(run(folder, dry).out, AllOf(HasSubstr("A build keeps the existing layout"),
                                           HasSubstr("--mode packed --shards 2: ")));
   write_file(folder / "a.tsv", three_thousand_pairs() + "long\t123456789\n");
   EXPECT_THAT(run(folder, dry).out,
               HasSubstr("A build chooses the layout again, because values are now up to 9 bytes"));
-  EXPECT_THAT(run(folder, with(dry, {"--fresh"})).out, Not(HasSubstr("A build")));
+  EXPECT_THAT(run(folder, dry + Words{"--fresh"}).out, Not(HasSubstr("A build")));
   EXPECT_EQ(snapshot(folder / "db"), before);
 }
 
@@ -186,12 +177,11 @@ TEST(DryRunOfBuild, ShowsThePlanAndWritesNothing) {
 TEST(DryRunOfBuild, IsWhatABuildTakes) {
   const TemporaryFolder folder;
   const std::string input = write_file(folder / "a.tsv", three_thousand_pairs());
-  for (const std::vector<std::string>& options :
-       {std::vector<std::string>{}, {"--mode", "packed"}, {"--keys-per-request", "4"}}) {
-    const json best = plan_of(folder, with({input}, options));
+  for (const Words& options : {Words{}, {"--mode", "packed"}, {"--keys-per-request", "4"}}) {
+    const json best = plan_of(folder, Words{input} + options);
     const ProgramResult built = run(
-        folder, with({kBlindfuse, "build", input, "--output", folder / "db", "--fresh", "--json"},
-                     options));
+        folder, Words{kBlindfuse, "build", input, "--output", folder / "db", "--fresh", "--json"} +
+                    options);
     ASSERT_EQ(built.status, 0) << built.err;
     const json layout = json::parse(built.out).at("layout");
     EXPECT_EQ(layout.at("mode"), best.at("mode"));

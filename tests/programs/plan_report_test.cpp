@@ -151,24 +151,5 @@ TEST(PlanReport, OfSeveralKeysCountsRequestsAndKeys) {
   EXPECT_NEAR(best.at("lookups_per_core_second"), 95.669, 1e-3);
 }
 
-TEST(PlanReport, SaysWhatABuildKeeps) {
-  PlanQuestion question = keywords(3000, 8);
-  EXPECT_THAT(text(question), Not(HasSubstr("A build")));
-  question.why_not_kept = "values are now up to 9 bytes";
-  EXPECT_THAT(
-      text(question),
-      StartsWith("A build chooses the layout again, because values are now up to 9 bytes\n"));
-  EXPECT_EQ(json(question).at("why_not_kept"), "values are now up to 9 bytes");
-  PlanRequest packed = question.request;
-  packed.mode = Mode::kPacked;
-  packed.shard_count = 2;
-  question.kept = plan_modes(packed)[0][0].layout;
-  question.why_not_kept.clear();
-  EXPECT_THAT(text(question),
-              StartsWith("A build keeps the existing layout, and --fresh chooses again:\n"
-                         "  --mode packed --shards 2: "));
-  EXPECT_EQ(json(question).at("kept").at("shard_count"), 2);
-}
-
 }  // namespace
 }  // namespace blindfuse::plan_reporting

@@ -45,17 +45,14 @@ class PowerLoss : public ::testing::Test {
     write_file(input_, lines);
   }
 
-  std::vector<std::string> build_command(const std::filesystem::path& root,
-                                         const std::vector<std::string>& options) const {
-    std::vector<std::string> command = {kBlindfuse, "build", input_, "--output", root};
-    command.insert(command.end(), options.begin(), options.end());
-    return command;
+  Words build_command(const std::filesystem::path& root, const Words& options) const {
+    return Words{kBlindfuse, "build", input_, "--output", root} + options;
   }
 
   // Runs a program that changes what lies in disk_, and looks at states after a crash: with
   // `is_over`, one after the program's end. Gives what the program said.
   using Check = std::function<void(const std::filesystem::path& disk, bool is_over)>;
-  std::string crash(const std::vector<std::string>& command, int states, const Check& check) {
+  std::string crash(const Words& command, int states, const Check& check) {
     CrashedDisk crashed(disk_);
     const std::string journal = folder_ / "journal";
     std::filesystem::remove(journal);
@@ -109,8 +106,8 @@ class PowerLoss : public ::testing::Test {
 
   // The next build is right, or names what is in its way: the journal's last lines may be lost, and
   // what they named is then left alone. An epoch that was there stays.
-  void expect_another_build(const std::filesystem::path& root,
-                            const std::vector<std::string>& options, const std::string& value) {
+  void expect_another_build(const std::filesystem::path& root, const Words& options,
+                            const std::string& value) {
     adopt_journal(root);
     const auto before = find_epoch(root);
     const ProgramResult again = run(folder_, build_command(root, options));
@@ -127,7 +124,7 @@ class PowerLoss : public ::testing::Test {
   }
 
   // A first build, and one over its epoch. After this many states comes another build.
-  void crash_builds(const std::vector<std::string>& options, int states, int every) {
+  void crash_builds(const Words& options, int states, int every) {
     write_version(1);
     const auto command = build_command(disk_ / "db", options);
     int published = 0;
@@ -186,14 +183,12 @@ TEST_F(PowerLoss, LeavesAWholePackedEpoch) {
 
 TEST_F(PowerLoss, LeavesACacheThatAnswersRight) {
   const std::filesystem::path database = folder_ / "db";
-  const std::vector<std::string> options = {"--mode",   "hint",     "--params",
-                                            "lwe-1288", "--shards", "3"};
+  const Words options = {"--mode", "hint", "--params", "lwe-1288", "--shards", "3"};
   write_version(1);
   ASSERT_EQ(run(folder_, build_command(database, options)).status, 0);
   RunningServer server(folder_, database, "127.0.0.1:0",
                        {"--grace-seconds", "0", "--watch-seconds", "0"});
-  const std::vector<std::string> sync = {kBlindfuseClient, "sync", server.url(), "--cache",
-                                         disk_ / "cache"};
+  const Words sync = {kBlindfuseClient, "sync", server.url(), "--cache", disk_ / "cache"};
   const auto connect = [&](const std::filesystem::path& disk) {
     ClientOptions client;
     client.cache_folder = disk / "cache";
@@ -230,10 +225,9 @@ TEST_F(PowerLoss, LeavesACacheThatAnswersRight) {
 
 TEST_F(PowerLoss, LosesNoApiKeyThatWasPrinted) {
   const std::string file = disk_ / "keys";
-  std::vector<std::string> keys;
+  Words keys;
   for (int i = 0; i < 3; ++i) {
-    const std::vector<std::string> command = {kBlindfuse, "api-key", "name" + std::to_string(i),
-                                              "--file", file};
+    const Words command = {kBlindfuse, "api-key", "name" + std::to_string(i), "--file", file};
     const std::string out = crash(command, 120, [&](const auto& disk, bool is_over) {
       // Until there is a key, a file may be there that has none.
       const auto exists = std::filesystem::exists(disk / "keys");

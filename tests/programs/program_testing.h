@@ -29,27 +29,32 @@ using namespace builder_testing;
 inline const std::string kBlindfuse = paths::program_folder() + "/blindfuse";
 inline const std::string kBlindfuseClient = paths::program_folder() + "/blindfuse-client";
 
+// A command, or what comes after it.
+using Words = std::vector<std::string>;
+
+inline Words operator+(Words first, const Words& rest) {
+  first.insert(first.end(), rest.begin(), rest.end());
+  return first;
+}
+
 // A command with one of the tests' modules loaded, and variables for that.
-inline std::vector<std::string> with_module(const std::vector<std::string>& command,
-                                            const std::string& module,
-                                            const std::vector<std::string>& variables) {
+inline Words with_module(const Words& command, const std::string& module, const Words& variables) {
   const char* sanitizer = std::getenv("ASAN_OPTIONS");
-  std::vector<std::string> all = {
-      "env",
-      "LD_PRELOAD=" + paths::program_folder() + "/../tests/" + module + ".so",
-      // What is loaded here comes before the sanitizer.
-      "ASAN_OPTIONS=" + (sanitizer != nullptr ? std::string(sanitizer) + ":" : std::string()) +
-          "verify_asan_link_order=0",
-  };
-  all.insert(all.end(), variables.begin(), variables.end());
-  all.insert(all.end(), command.begin(), command.end());
-  return all;
+  return Words{
+             "env",
+             "LD_PRELOAD=" + paths::program_folder() + "/../tests/" + module + ".so",
+             // What is loaded here comes before the sanitizer.
+             "ASAN_OPTIONS=" +
+                 (sanitizer != nullptr ? std::string(sanitizer) + ":" : std::string()) +
+                 "verify_asan_link_order=0",
+         } +
+         variables + command;
 }
 
 // A program that is running, with its output going into files of `folder`.
 class RunningProgram {
  public:
-  RunningProgram(const TemporaryFolder& folder, const std::vector<std::string>& arguments,
+  RunningProgram(const TemporaryFolder& folder, const Words& arguments,
                  const std::string& input = "") {
     static int number = 0;
     const std::string stem = (folder.path() / ("run" + std::to_string(number++))).string();
@@ -62,8 +67,7 @@ class RunningProgram {
     posix_spawn_file_actions_addopen(&actions, 1, out_.c_str(), O_WRONLY | O_CREAT, 0600);
     posix_spawn_file_actions_addopen(&actions, 2, err_.c_str(), O_WRONLY | O_CREAT, 0600);
     // A server must not outlive a test that dies.
-    std::vector<std::string> command = {"setpriv", "--pdeathsig", "KILL"};
-    command.insert(command.end(), arguments.begin(), arguments.end());
+    Words command = Words{"setpriv", "--pdeathsig", "KILL"} + arguments;
     std::vector<char*> argv;
     for (std::string& argument : command) argv.push_back(argument.data());
     argv.push_back(nullptr);
@@ -113,7 +117,7 @@ struct ProgramResult {
   std::string err;
 };
 
-inline ProgramResult run(const TemporaryFolder& folder, const std::vector<std::string>& arguments,
+inline ProgramResult run(const TemporaryFolder& folder, const Words& arguments,
                          const std::string& input = "") {
   RunningProgram program(folder, arguments, input);
   const int status = program.wait();
@@ -124,11 +128,11 @@ inline ProgramResult run(const TemporaryFolder& folder, const std::vector<std::s
 class RunningServer {
  public:
   // Makes another command of a command: one that runs it.
-  using Wrapper = std::function<std::vector<std::string>(const std::vector<std::string>&)>;
+  using Wrapper = std::function<Words(const Words&)>;
 
   RunningServer(const TemporaryFolder& folder, const std::filesystem::path& database,
-                const std::string& listen = "127.0.0.1:0",
-                const std::vector<std::string>& more = {}, const Wrapper& wrapper = {})
+                const std::string& listen = "127.0.0.1:0", const Words& more = {},
+                const Wrapper& wrapper = {})
       : ready_file_(folder.path() / ("ready" + std::to_string(number_++))),
         admin_socket_(folder.path() / ("admin" + std::to_string(number_++))),
         program_(folder,
@@ -156,26 +160,22 @@ class RunningServer {
   }
 
  private:
-  static std::vector<std::string> wrapped(const std::vector<std::string>& command,
-                                          const Wrapper& wrapper) {
+  static Words wrapped(const Words& command, const Wrapper& wrapper) {
     return wrapper ? wrapper(command) : command;
   }
-  static std::vector<std::string> command(const std::filesystem::path& database,
-                                          const std::string& listen,
-                                          const std::filesystem::path& ready_file,
-                                          const std::filesystem::path& admin_socket,
-                                          const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = {kBlindfuse,
-                                          "serve",
-                                          database,
-                                          "--listen",
-                                          listen,
-                                          "--admin-listen",
-                                          "unix:" + admin_socket.string(),
-                                          "--ready-file",
-                                          ready_file};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
+  static Words command(const std::filesystem::path& database, const std::string& listen,
+                       const std::filesystem::path& ready_file,
+                       const std::filesystem::path& admin_socket, const Words& more) {
+    return Words{kBlindfuse,
+                 "serve",
+                 database,
+                 "--listen",
+                 listen,
+                 "--admin-listen",
+                 "unix:" + admin_socket.string(),
+                 "--ready-file",
+                 ready_file} +
+           more;
   }
 
   static inline int number_ = 0;

@@ -7,12 +7,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <sstream>
 
 #include "host/server/http/listening_socket.h"
+#include "host/server/serving/api_keys.h"
 #include "src/system/file.h"
 #include "tests/programs/program_testing.h"
 #include "tests/server/loopback_client.h"
+#include "tests/server/tls_testing.h"
 
 namespace blindfuse::program_testing {
 namespace {
@@ -39,16 +42,12 @@ class ServeCommand : public testing::Test {
   }
 
   std::string path(const char* name) const { return folder_ / name; }
-  RunningServer serve(const std::vector<std::string>& more = {},
-                      const RunningServer::Wrapper& wrapper = {}) const {
+  RunningServer serve(const Words& more = {}, const RunningServer::Wrapper& wrapper = {}) const {
     return {folder_, path("words"), "127.0.0.1:0", more, wrapper};
   }
   // Runs the command with these variables, or, as a shell does, with its output somewhere else.
-  static RunningServer::Wrapper after(std::vector<std::string> words) {
-    return [words](std::vector<std::string> command) {
-      command.insert(command.begin(), words.begin(), words.end());
-      return command;
-    };
+  static RunningServer::Wrapper after(Words words) {
+    return [words](const Words& command) { return words + command; };
   }
 
   const TemporaryFolder folder_;
@@ -209,7 +208,7 @@ TEST_F(ServeCommand, RefusesAPortInUse) {
 TEST_F(ServeCommand, RefusesWhatItCannotServe) {
   const std::string words = path("words"), nowhere = path("nowhere");
   struct Wrong {
-    std::vector<std::string> arguments;  // unless they have one, after --listen with any port
+    Words arguments;  // unless they have one, after --listen with any port
     int status;
     std::string said = "";
   };
@@ -238,31 +237,14 @@ TEST_F(ServeCommand, RefusesWhatItCannotServe) {
         {{nowhere, "--cors-origin", origin}, 2, "--cors-origin " + origin + " is not an origin"});
   }
   for (Wrong& wrong : all) {
-    std::vector<std::string> command = {kBlindfuse, "serve"};
+    Words command = {kBlindfuse, "serve"};
     if (std::ranges::find(wrong.arguments, "--listen") == wrong.arguments.end()) {
       command.insert(command.end(), {"--listen", "127.0.0.1:0"});
     }
-    command.insert(command.end(), wrong.arguments.begin(), wrong.arguments.end());
-    const ProgramResult result = run(folder_, command);
+    const ProgramResult result = run(folder_, command + wrong.arguments);
     EXPECT_EQ(result.status, wrong.status) << result.err;
     EXPECT_THAT(result.err, HasSubstr(wrong.said));
   }
-}
-
-TEST_F(ServeCommand, EndsAtOnceWhenItIsToldTwice) {
-  RunningServer server = serve();
-  // A request that does not come to an end keeps the server from stopping.
-  LoopbackClient manifest(server.url());
-  const std::string epoch =
-      nlohmann::json::parse(manifest.ask(get_request("/v1/database")).body).at("epoch");
-  LoopbackClient slow(server.url());
-  slow.send(post_head("/v1/epochs/" + epoch + "/queries", "application/json", "100") + "{");
-  EXPECT_EQ(manifest.ask(get_request("/health/live")).status, 200);
-  server.program().send(SIGTERM);
-  EXPECT_TRUE(manifest.is_closed());
-  EXPECT_FALSE(server.program().has_ended());
-  EXPECT_EQ(server.stop(), 1);
-  EXPECT_FALSE(std::filesystem::exists(server.ready_file()));
 }
 
 // Whether it has been sent this signal, and has not taken it.
@@ -299,6 +281,58 @@ TEST_F(ServeCommand, EndsAtOnceWhenItIsToldTwiceAndItsLogIsStuck) {
   }
   EXPECT_EQ(program.wait(), 1);
   EXPECT_FALSE(std::filesystem::exists(server.ready_file()));
+}
+
+// What SIGHUP makes a running server read again.
+using server_testing::TlsClient;
+
+TEST(Reload, TakesNewApiKeysAndANewCertificate) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const TemporaryFolder folder;
+  const std::string database = folder / "words.blindfuse";
+  write_file(folder / "input.tsv", "tea\thot\n");
+  ASSERT_EQ(run(folder, {kBlindfuse, "build", folder / "input.tsv", "--output", database}).status,
+            0);
+  const std::string keys = folder / "keys", certificate = folder / "cert.pem",
+                    private_key = folder / "key.pem";
+  write_file(keys, api_key_line("old", "old-key") + "\n");
+  server_testing::write_certificate_and_key(certificate, private_key, 1);
+  RunningServer server(folder, database, "127.0.0.1:0",
+                       {"--api-keys", keys, "--tls-cert", certificate, "--tls-key", private_key});
+  ASSERT_NE(server.url(), "") << server.program().err();
+
+  const auto status = [&](const std::string& key) {
+    return TlsClient(server.url())
+        .ask(get_request("/v1/database", "Authorization: Bearer " + key + "\r\n"))
+        .status;
+  };
+  EXPECT_EQ(status("old-key"), 200);
+  EXPECT_EQ(status("new-key"), 401);
+  EXPECT_EQ(TlsClient(server.url()).serial(), 1);
+
+  write_file(keys, api_key_line("new", "new-key") + "\n");
+  server_testing::write_certificate_and_key(certificate, private_key, 2);
+  server.program().send(SIGHUP);
+  // Both are read by the same signal, the keys last.
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (status("new-key") != 200 && std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(status("new-key"), 200);
+  EXPECT_EQ(status("old-key"), 401) << "a revoked key";
+  EXPECT_EQ(TlsClient(server.url()).serial(), 2);
+
+  write_file(keys, "# nobody\n");
+  server.program().send(SIGHUP);
+  while (status("new-key") != 401 && std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(status("new-key"), 401);
+  EXPECT_EQ(server.stop(), 0);
+  EXPECT_NE(
+      server.program().err().find("the file of API keys has no keys: every request is refused"),
+      std::string::npos)
+      << server.program().err();
 }
 
 }  // namespace

@@ -35,23 +35,6 @@ TEST(ShardTable, AgreesWithTheVectors) {
   EXPECT_EQ(parse_shard_table(vectors::from_hex(file.at("table")), 2), table);
 }
 
-TEST(ShardTable, AgreesWithTheDatabaseVectors) {
-  for (const char* name : {"database_keyword.json", "database_index.json"}) {
-    const json file = vectors::read_vectors(name);
-    const std::vector<uint8_t> bytes = vectors::from_hex(file.at("table"));
-    const json& shards = file.at("shards");
-    const ShardTable table = parse_shard_table(bytes, static_cast<uint32_t>(shards.size()));
-    for (size_t i = 0; i < shards.size(); ++i) {
-      EXPECT_EQ(table[i].filter_seed, vectors::integer(shards[i].at("filter_seed")));
-      EXPECT_EQ(table[i].key_count, shards[i].at("key_count"));
-      EXPECT_EQ(nlohmann::json(vectors::to_hex(table[i].input)), shards[i].at("input_sha256"));
-      EXPECT_EQ(nlohmann::json(vectors::to_hex(table[i].matrix)), shards[i].at("matrix_sha256"));
-      EXPECT_EQ(nlohmann::json(vectors::to_hex(table[i].hint)), shards[i].at("hint_sha256"));
-    }
-    EXPECT_EQ(serialize_shard_table(table), bytes);
-  }
-}
-
 // first, first + 1, ...: no two of a table are alike.
 Sha256Digest digest(uint8_t first) {
   Sha256Digest made;

@@ -7,7 +7,6 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from pathlib import Path
 from typing import Iterator
 from urllib.parse import urlsplit
@@ -59,18 +58,6 @@ def test_fronts(client: str, server: blindfuse.Server, cache: Path, name: str, k
     if error is not None:
         assert type(error) is case.error
         assert getattr(error, "status", None) == case.status
-
-
-@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.error is None and b"HTTP/1.1 2" in case.answers[0]])
-def test_curl_finds_the_same_fronts_right(server: blindfuse.Server, name: str) -> None:
-    def fetch(url: str) -> bytes:
-        command = ["curl", "--silent", "--show-error", "--fail", f"{url}/v1/database"]
-        return subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=60).stdout
-
-    with Front(server.url, CASES[name], "manifest") as front:
-        assert fetch(front.url) == fetch(server.url)
-        assert not front.answers
 
 
 @pytest.fixture
@@ -229,41 +216,3 @@ def test_tls_in_a_tunnel(client: str, database: blindfuse.Database, certificate:
             assert [head.split("\r\n")[0] for head in proxy.heads] == ["CONNECT words.invalid:443 HTTP/1.1"]
             _, said = look_up(client, "https://other.invalid", cache, ca_file=certificate)
             assert "is for another name" in said
-
-
-def names_of_this_machine() -> Iterator[str]:
-    """Names of loopback addresses that do not show it."""
-    for line in Path("/etc/hosts").read_text().splitlines():
-        address, *names = line.partition("#")[0].split() or [""]
-        yield from (name for name in names if address == "127.0.0.1" and not name.startswith("localhost"))
-
-
-@pytest.mark.skipif(shutil.which("tinyproxy") is None, reason="there is no tinyproxy (Debian: tinyproxy-bin)")
-def test_tinyproxy(client: str, server: blindfuse.Server, cache: Path, tmp_path: Path,
-                   environment: pytest.MonkeyPatch) -> None:
-    name = next(names_of_this_machine(), None)
-    if name is None:
-        pytest.skip("/etc/hosts has no further name for 127.0.0.1")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = tmp_path / "log"
-    settings = f'Port {port}\nListen 127.0.0.1\nTimeout 60\nBasicAuth alice secret\nLogFile "{log}"\nLogLevel Connect\n'
-    (tmp_path / "conf").write_text(settings)
-    with subprocess.Popen(["tinyproxy", "-d", "-c", tmp_path / "conf"], stdout=subprocess.DEVNULL) as proxy:
-        try:
-            while proxy.poll() is None:
-                try:
-                    socket.create_connection(("127.0.0.1", port)).close()
-                    break
-                except ConnectionRefusedError:
-                    time.sleep(0.05)
-            url = f"http://{name}:{urlsplit(server.url).port}"
-            assert look_up(client, url, cache, proxy=f"http://alice:secret@127.0.0.1:{port}") == (None, "")
-            assert f"CONNECT {name}:" in log.read_text()
-            _, said = look_up(client, url, cache, proxy=f"http://127.0.0.1:{port}")
-            assert "asks for a user and a password (status 407)" in said
-            _, said = look_up(client, url, cache, proxy=f"http://alice:wrong@127.0.0.1:{port}")
-            assert "status 407" in said or "status 401" in said
-        finally:
-            proxy.terminate()

@@ -114,15 +114,6 @@ def test_each_lie_has_its_name(liar: LyingServer, cache: Path) -> None:
     assert "(allow_rollback=True)" in messages[3]
 
 
-def test_a_rollback_that_is_allowed(liar: LyingServer, cache: Path) -> None:
-    liar.sign(20)
-    blindfuse.connect(liar.url, cache=cache, server_key=KEY).close()
-    liar.sign(10)
-    with blindfuse.connect(liar.url, cache=cache, server_key=KEY, allow_rollback=True) as client:
-        assert client.signer is not None and client.signer.sequence == 10
-    assert "rolled back" in refusal(liar, cache)
-
-
 def test_without_a_key_the_first_signer_is_remembered(liar: LyingServer, cache: Path) -> None:
     liar.sign(5)
     with warnings.catch_warnings():

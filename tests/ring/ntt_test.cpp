@@ -1,12 +1,83 @@
-#include "src/arithmetic/ring/ntt.h"
-
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 #include "src/arithmetic/ring/automorphism.h"
+#include "src/arithmetic/ring/ntt.h"
+#include "src/arithmetic/ring/prime_field.h"
 #include "tests/ring/plain_ring.h"
 
 namespace blindfuse::ring {
 namespace {
+
+constexpr uint32_t kModuli[] = {kPackingModulus, kSecondModulus};
+
+// Trial division up to the square root.
+bool is_prime(uint64_t n) {
+  for (uint64_t i = 2; i * i <= n; ++i) {
+    if (n % i == 0) return false;
+  }
+  return n > 1;
+}
+
+TEST(PrimeField, ModuliArePrimesWithEnoughRoots) {
+  for (const uint32_t modulus : kModuli) {
+    EXPECT_TRUE(is_prime(modulus)) << modulus;
+    EXPECT_EQ(modulus % 4096, 1u);
+  }
+  // The largest two of their kind.
+  for (uint64_t other = (uint64_t{1} << 32) - 4095; other > kSecondModulus; other -= 4096) {
+    EXPECT_EQ(is_prime(other), other == kPackingModulus) << other;
+  }
+}
+
+TEST(PrimeField, ComputesAsIntegersDo) {
+  std::mt19937_64 generator(1);
+  for (const uint32_t modulus : kModuli) {
+    const PrimeField field(modulus);
+    EXPECT_EQ(field.inverse_of_modulus() * modulus, 1u);
+    const uint64_t edges[] = {0, 1, 2, modulus / 2, modulus / 2 + 1, modulus - 2, modulus - 1};
+    const auto check = [&](uint64_t a, uint64_t b) {
+      const auto x = static_cast<uint32_t>(a);
+      const auto y = static_cast<uint32_t>(b);
+      EXPECT_EQ(field.add(x, y), (a + b) % modulus);
+      EXPECT_EQ(field.subtract(x, y), (a + modulus - b) % modulus);
+      EXPECT_EQ(field.multiply(x, y), a * b % modulus);
+      EXPECT_EQ(MontgomeryConstant::of(y, field).times(x, field), a * b % modulus);
+    };
+    for (const uint64_t a : edges) {
+      for (const uint64_t b : edges) check(a, b);
+    }
+    for (int i = 0; i < 1000; ++i) check(generator() % modulus, generator() % modulus);
+  }
+}
+
+TEST(PrimeField, FactorsTakeAnyWord) {
+  for (const uint32_t modulus : kModuli) {
+    const PrimeField field(modulus);
+    for (const uint32_t x : {modulus, modulus + 1, 0xffffffffu}) {
+      for (const uint32_t w : {0u, 1u, 12345u, modulus - 1}) {
+        EXPECT_EQ(MontgomeryConstant::of(w, field).times(x, field),
+                  static_cast<uint64_t>(x) * w % modulus);
+      }
+    }
+  }
+}
+
+TEST(PrimeField, InvertsAndCenters) {
+  const PrimeField field(kPackingModulus);
+  for (const uint32_t a : {1u, 2u, 2048u, kPackingModulus - 1, 1'000'003u}) {
+    EXPECT_EQ(field.multiply(a, field.inverse(a)), 1u);
+  }
+  EXPECT_EQ(field.centered(0), 0);
+  EXPECT_EQ(field.centered(kPackingModulus - 1), -1);
+  EXPECT_EQ(field.centered(kPackingModulus / 2), kPackingModulus / 2);
+  EXPECT_EQ(field.centered(kPackingModulus / 2 + 1), -static_cast<int64_t>(kPackingModulus / 2));
+  EXPECT_EQ(field.reduce_signed(-1), kPackingModulus - 1);
+  EXPECT_EQ(field.reduce_signed(7), 7u);
+  EXPECT_EQ(field.reduce_signed(-0x7fffffff - 1), kPackingModulus - 0x80000000u);
+}
 
 using plain::Coefficients;
 
@@ -93,18 +164,87 @@ TEST(PlainRing, MovesAMonomialToItsPower) {
   EXPECT_EQ(plain::moved(x, 1, kPackingModulus)[952], kPackingModulus - 1);
 }
 
-// The sum over the powers of 5 is 1024 times the constant term and that of X^1024.
-TEST(PlainRing, TraceLeavesTwoTerms) {
-  const PrimeField field(kPackingModulus);
-  const Coefficients a = plain::random_coefficients(5, kPackingModulus);
-  Coefficients sum{};
-  for (size_t i = 0; i < kOrbit; ++i) {
-    const Coefficients moved = plain::moved(a, i, kPackingModulus);
-    for (size_t j = 0; j < kDimension; ++j) sum[j] = field.add(sum[j], moved[j]);
+using Small = std::array<int8_t, kDimension>;
+constexpr uint64_t kWords = uint64_t{1} << 32;
+
+// Small numbers as words modulo 2^32.
+Coefficients as_words(const Small& numbers) {
+  Coefficients made;
+  std::transform(numbers.begin(), numbers.end(), made.begin(),
+                 [](int8_t n) { return static_cast<uint32_t>(static_cast<int32_t>(n)); });
+  return made;
+}
+
+Small random_small(uint64_t seed, int least, int most) {
+  std::mt19937_64 generator(seed);
+  std::uniform_int_distribution<int> number(least, most);
+  Small made;
+  for (int8_t& each : made) each = static_cast<int8_t>(number(generator));
+  return made;
+}
+
+class Products : public ::testing::Test {
+ protected:
+  void add(const Coefficients& a, const Small& b) {
+    CrtResidues x, y;
+    exact_.forward_words(Polynomial(a), x);
+    exact_.forward_small(std::span<const int8_t, kDimension>(b), y);
+    exact_.add_product(x, y, sum_);
   }
+  Coefficients words() {
+    Coefficients made;
+    exact_.to_words(sum_, MutablePolynomial(made));
+    return made;
+  }
+
+  const CrtNtt exact_;
+  CrtResidues sum_{};
+};
+
+TEST_F(Products, OfATernarySecret) {
+  const Coefficients a = plain::random_coefficients(1, kWords);
+  const Small s = random_small(2, -1, 1);
+  add(a, s);
+  EXPECT_EQ(words(), plain::product(a, as_words(s), kWords));
+}
+
+TEST_F(Products, SumsOfSeveral) {
   Coefficients expected{};
-  for (const size_t term : {size_t{0}, kOrbit}) expected[term] = field.multiply(a[term], kOrbit);
-  EXPECT_EQ(sum, expected);
+  for (uint64_t j = 0; j < 3; ++j) {
+    const Coefficients a = plain::random_coefficients(10 + j, kWords);
+    const Small column = random_small(20 + j, -128, 127);
+    add(a, column);
+    const Coefficients each = plain::product(a, as_words(column), kWords);
+    for (size_t i = 0; i < kDimension; ++i) expected[i] += each[i];
+  }
+  EXPECT_EQ(words(), expected);
+}
+
+// As large as sums may become: 8192 products of -2^31 and -128, which add up to 2^62 in the last
+// coefficient and to nearly -2^62 in the first.
+TEST_F(Products, AreExactAtTheBound) {
+  Coefficients a;
+  a.fill(0x80000000u);
+  Small b;
+  b.fill(-128);
+  CrtResidues x, y, one{};
+  exact_.forward_words(Polynomial(a), x);
+  exact_.forward_small(std::span<const int8_t, kDimension>(b), y);
+  exact_.add_product(x, y, one);
+  // 2^38 times 2 i + 2 - 2048 in coefficient i, 8192 times; modulo 2^32 all are 0, so one word more
+  // tells whether the sum was mistaken for another by a multiple of the primes' product.
+  for (int i = 0; i < 8192; ++i) {
+    for (size_t k = 0; k < kDimension; ++k) {
+      sum_.first[k] = PrimeField(kPackingModulus).add(sum_.first[k], one.first[k]);
+      sum_.second[k] = PrimeField(kSecondModulus).add(sum_.second[k], one.second[k]);
+    }
+  }
+  Coefficients unit{};
+  unit[0] = 1;
+  add(unit, Small{7});
+  Coefficients expected{};
+  expected[0] = 7;
+  EXPECT_EQ(words(), expected);
 }
 
 }  // namespace

@@ -236,18 +236,6 @@ TEST_F(Access, RefusesTwoKeysAtOnce) {
       "malformed-request");
 }
 
-TEST_F(Access, TakesNewKeysWhileItServes) {
-  start(with_keys());
-  LoopbackClient client(url());
-  EXPECT_EQ(client.ask(get_request("/v1/database", kKey)).status, 200);
-  std::ofstream(folder_ / "keys") << api_key_line("other", "key-of-another") << "\n";
-  keys_->reload();
-  EXPECT_EQ(client.ask(get_request("/v1/database", kKey)).status, 401);
-  EXPECT_EQ(
-      client.ask(get_request("/v1/database", "Authorization: Bearer key-of-another\r\n")).status,
-      200);
-}
-
 TEST_F(Access, TellsPagesOfItsOriginsThatTheyMayAsk) {
   start(with_origins({"https://one.example", "https://two.example:8443"}));
   for (const char* origin : {"https://one.example", "https://two.example:8443"}) {

@@ -1,8 +1,11 @@
-#include "host/server/serving/api_keys.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
+
+#include "host/server/epoch_reloader.h"
+#include "host/server/serving/api_keys.h"
 #include "tests/publish/builder_testing.h"
 #include "tests/support.h"
 
@@ -145,16 +148,6 @@ TEST_F(ApiKeysTest, LetsNobodyInWhenNoKeyIsLeft) {
   EXPECT_EQ(keys.find(""), std::nullopt);
 }
 
-TEST_F(ApiKeysTest, ListsLinesWithTheirNotes) {
-  const std::string text =
-      kAlice.substr(0, kAlice.size() - 1) + " 2026-01-02T03:04:05Z bfk_1a2b3c\r\n" + kAlice;
-  const auto listed = list_api_keys(text, file());
-  ASSERT_EQ(listed.size(), 2u);
-  EXPECT_EQ(listed[0].note, "2026-01-02T03:04:05Z bfk_1a2b3c");
-  EXPECT_EQ(listed[1].note, "");
-  EXPECT_EQ(without_api_keys(text, "alice"), "");
-}
-
 TEST_F(ApiKeysTest, WritesTheLineThatItReads) {
   EXPECT_EQ(api_key_line("alice", "secret-of-alice") + "\n", kAlice);
   for (const char* name : {"", "a b", "a/b", "a\nb", "\xc3\xa4"}) {
@@ -174,6 +167,29 @@ TEST_F(ApiKeysTest, MakesKeysOfAllItsRandomness) {
   EXPECT_EQ(key, "bfk_000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
   write(api_key_line("new", key) + "\n");
   EXPECT_EQ(ApiKeys(file()).find("bearer " + key), "new");
+}
+
+TEST(FileReloader, ReadsAgainForARequestThatComesWhileItReads) {
+  std::promise<void> begun, go_on, twice;
+  std::atomic<int> count = 0;
+  FileReloader files([&] {
+    if (++count == 2) return twice.set_value();
+    begun.set_value();
+    go_on.get_future().wait();
+  });
+  files.request();
+  begun.get_future().wait();
+  files.request();
+  files.request();
+  EXPECT_FALSE(files.stop(std::chrono::milliseconds(0))) << "the read does not return";
+  go_on.set_value();
+  twice.get_future().wait();
+  EXPECT_TRUE(files.stop(std::chrono::minutes(1)));
+  EXPECT_EQ(count, 2) << "once for all requests that came meanwhile";
+}
+
+TEST(FileReloader, EndsThoughNobodyAsked) {
+  const FileReloader files([] { FAIL() << "nobody asked"; });
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 namespace blindfuse {
 namespace {
 
-using server_testing::ask_and_wait;
 using server_testing::ask_later;
 using server_testing::queries;
 using server_testing::responses;
@@ -48,33 +47,6 @@ class BatchSchedulerTest : public testing::Test {
       server_testing::tiny_database(std::make_unique<TestEngine>(control_));
   std::unique_ptr<BatchScheduler> scheduler_;
 };
-
-// The numbers are small enough to work out on paper.
-TEST(BatchScheduler, ComputesAProductWorkedOutByHand) {
-  Layout layout;
-  layout.kind = DatabaseKind::kIndex;
-  layout.key_count = 64;
-  layout.row_count = 64;
-  layout.arity = 1;
-  layout.record = {.digest_bytes = 0, .length_bytes = 0, .value_bytes = 2};
-  layout.lwe = find_lwe_params("lwe-1288");
-  layout.query_bits = 32;
-  layout.response_bits = 16;
-  TestEngine engine(std::make_shared<TestEngine::Control>(), 64, 2);
-  std::vector<uint8_t> columns(2 * 64);
-  columns[0] = 3;  // row 0: 3, -2
-  columns[64] = 0xfe;
-  columns[5] = 0xff;  // row 5: -1, 127
-  columns[64 + 5] = 0x7f;
-  engine.set_columns(0, columns);
-  BatchScheduler scheduler(engine, layout, {1, 1});
-  std::string query(256, '\0');
-  query[2] = 1;       // row 0: 0x00010000
-  query[20 + 3] = 1;  // row 5: 0x01000000
-  // Column 0: 0x00030000 - 0x01000000 = 0xff030000; column 1: 0x7f000000 - 0x00020000 = 0x7efe0000;
-  // the upper 16 bits.
-  EXPECT_EQ(ask_and_wait(scheduler, as_bytes(query)), std::string("\x03\xff\xfe\x7e", 4));
-}
 
 TEST_F(BatchSchedulerTest, AnswersTheQueriesOfOneCallInOrder) {
   start(4, 8);

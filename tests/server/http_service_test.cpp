@@ -129,20 +129,6 @@ class HttpService : public ::testing::Test {
   Server server_{handler_, ListeningSocket({}), Options{.threads = 2}};
 };
 
-TEST_F(HttpService, AnswersRequestAfterRequest) {
-  LoopbackClient client(server_.url());
-  EXPECT_EQ(client.ask(get_request("/a")).body, "GET /a ");
-  EXPECT_EQ(client.ask(post("/b", "hello")).body, "POST /b hello");
-  client.send(post("/c", "one") + get_request("/d"));
-  EXPECT_EQ(client.receive().body, "POST /c one");
-  EXPECT_EQ(client.receive().body, "GET /d ");
-  EXPECT_EQ(client
-                .ask("POST /e HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-                     "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
-                .body,
-            "POST /e abcde");
-}
-
 // The example of RFC 9110, section 5.6.7, and times of `date -u`.
 TEST(HttpDate, IsWrittenAsTheRfcSays) {
   EXPECT_EQ(http_date(784'111'777), "Sun, 06 Nov 1994 08:49:37 GMT");
@@ -183,15 +169,6 @@ TEST_F(HttpService, TakesAnOldClientThatHasFinishedSendingForGone) {
   handler_.let_go();
 }
 
-TEST_F(HttpService, WaitsForAnAnswerThatComesFromAnotherThread) {
-  LoopbackClient later(server_.url());
-  later.send(post("/later", "x"));
-  handler_.wait_for_begun(1);
-  EXPECT_EQ(LoopbackClient(server_.url()).ask(get_request("/now")).body, "GET /now ");
-  handler_.let_go();
-  EXPECT_EQ(later.receive().body, "POST /later x");
-}
-
 // Bytes that no request has do not keep a thread awake, before what belongs to a request or after.
 TEST_F(HttpService, WaitsQuietlyNextToUrgentData) {
   std::deque<LoopbackClient> clients;
@@ -214,13 +191,6 @@ TEST_F(HttpService, WaitsQuietlyNextToUrgentData) {
   for (LoopbackClient& later : clients) EXPECT_EQ(later.receive().body, "POST /later x");
 }
 
-TEST_F(HttpService, AsksForTheBodyThatAClientHoldsBack) {
-  LoopbackClient client(server_.url());
-  client.send("POST /f HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
-  EXPECT_EQ(client.receive().status, 100);
-  EXPECT_EQ(client.ask("hi").body, "POST /f hi");
-}
-
 // RFC 9110, section 10.1.1: the server ignores the expectation of such a request.
 TEST_F(HttpService, AsksNoOldClientForItsBody) {
   Server server(handler_, ListeningSocket({}), Options{.threads = 1});
@@ -229,20 +199,6 @@ TEST_F(HttpService, AsksNoOldClientForItsBody) {
   // The only thread has read that head by now.
   EXPECT_EQ(LoopbackClient(server.url()).ask(get_request("/now")).status, 200);
   EXPECT_EQ(client.ask("hi").body, "POST /f hi");
-}
-
-// At the limit itself. None of them ends by its own time.
-TEST_F(HttpService, ClosesTheOldestForOneConnectionTooMany) {
-  // With one thread, a client's connection waits for the next request before another is accepted.
-  Server server(
-      handler_, ListeningSocket({}),
-      Options{.threads = 1, .connections_max = 3, .timeouts = {.idle = std::chrono::minutes(10)}});
-  std::deque<LoopbackClient> clients;
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(clients.emplace_back(server.url()).ask(get_request("/a")).status, 200);
-  }
-  EXPECT_TRUE(clients.front().is_closed());
-  for (size_t i = 1; i < 4; ++i) EXPECT_EQ(clients[i].ask(get_request("/b")).status, 200);
 }
 
 TEST_F(HttpService, SendsNoBodyWhereThereIsNone) {
@@ -272,17 +228,6 @@ TEST_F(HttpService, LetsTheServiceSayWhatIsWrong) {
   LoopbackClient unread(server_.url());
   EXPECT_EQ(unread.ask(post("/refuse", "a body that nobody reads")).status, 200);
   EXPECT_TRUE(unread.is_closed()) << "nobody takes it for a request";
-}
-
-TEST_F(HttpService, CountsItsConnectionsAndBytes) {
-  {
-    LoopbackClient client(server_.url());
-    EXPECT_EQ(client.ask(get_request("/j")).status, 200);
-    EXPECT_EQ(server_.load().connections, 1u);
-  }
-  server_.stop();
-  EXPECT_EQ(server_.load().connections, 0u);
-  EXPECT_GT(server_.load().sent_bytes, 30u);
 }
 
 TEST(LogLimit, CountsWhatIsLeftOut) {
@@ -406,10 +351,6 @@ TEST_P(EndlessBody, LetsOthersGoOnAndHasALimit) {
 INSTANTIATE_TEST_SUITE_P(Bodies, EndlessBody,
                          ::testing::Values(std::pair("Transfer-Encoding: chunked", "1\r\nx\r\n"),
                                            std::pair("Content-Length: 67108864", "x")));
-
-TEST_F(HttpService, NeedsAThread) {
-  EXPECT_THROW(Server(handler_, ListeningSocket({}), Options{.threads = 0}), UsageError);
-}
 
 }  // namespace
 }  // namespace blindfuse::http

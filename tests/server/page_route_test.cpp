@@ -214,20 +214,5 @@ TEST(BuiltInPage, HasAllThatItNames) {
   EXPECT_THAT(text, Not(HasSubstr("://"))) << "nothing from elsewhere";
 }
 
-// In the first lines, where people look. WebAssembly has no comments: blindfuse_core.js has them.
-TEST(BuiltInPage, SaysTheLicenceInEveryFile) {
-  if (!Page::built_in()) GTEST_SKIP() << "the server was built without its page";
-  size_t count = 0;
-  for (const PageFile& file : embedded_page_files()) {
-    if (file.content_type == "application/wasm") continue;
-    const std::string text(file.bytes.begin(), file.bytes.end());
-    const std::string top = text.substr(0, 200);
-    EXPECT_THAT(top, HasSubstr("Copyright the blindfuse authors")) << file.path;
-    EXPECT_THAT(top, HasSubstr("SPDX-License-Identifier: Apache-2.0")) << file.path;
-    ++count;
-  }
-  EXPECT_GE(count, 15u) << "the page's files and the client's";
-}
-
 }  // namespace
 }  // namespace blindfuse::server_testing

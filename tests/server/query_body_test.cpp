@@ -1,8 +1,11 @@
-#include "host/server/routes/query_body.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "host/server/routes/problem.h"
+#include "host/server/routes/query_body.h"
 #include "src/base/base64.h"
 #include "src/base/errors.h"
 #include "tests/support.h"
@@ -149,6 +152,21 @@ TEST(QueryBody, LimitsLeaveRoomForEveryRightBody) {
   EXPECT_GE(kLimits.body_bytes_max(BodyFormat::kJson), body.size() + 10);
   const QueryBodyLimits large{.query_bytes = uint64_t{1} << 33, .query_count_max = 65'536};
   EXPECT_GT(large.body_bytes_max(BodyFormat::kJson), uint64_t{1} << 49);
+}
+
+TEST(Problem, HasATypeOfItsOwnForEveryKind) {
+  std::set<std::string> types;
+  const int last = static_cast<int>(ProblemKind::kUnsupportedVersion);
+  for (int kind = 0; kind <= last; ++kind) {
+    const Problem problem{.kind = static_cast<ProblemKind>(kind), .detail = ""};
+    const auto document = nlohmann::json::parse(serialize_problem(problem));
+    EXPECT_TRUE(types.insert(document.at("type")).second);
+    EXPECT_FALSE(document.contains("epoch"));
+    EXPECT_EQ(problem_of(http::Error(problem.status(), "x")).status(), problem.status());
+  }
+  EXPECT_EQ(problem_of(http::Error(400, "x")).kind, ProblemKind::kMalformedRequest);
+  EXPECT_EQ(problem_of(http::Error(404, "x")).kind, ProblemKind::kUnknownRoute);
+  EXPECT_EQ(problem_of(http::Error(418, "x")).kind, ProblemKind::kInternalError);
 }
 
 }  // namespace

@@ -213,25 +213,6 @@ TEST_F(QueryRoute, TakesChunkedBodiesUpToTheSameLimit) {
   expect_healthy();
 }
 
-TEST_F(QueryRoute, CutsOffChunksWithoutEnd) {
-  struct Endless {
-    std::string begin, more;
-    int status;
-  };
-  for (const Endless& endless :
-       {// What a chunk is extended with says nothing.
-        Endless{"5;", std::string(10'000, 'a'), 400},
-        // Chunks of a byte, each with 1,000 bytes of nothing.
-        Endless{"", "1;" + std::string(1'000, 'a') + "\r\nx\r\n", 413},
-        Endless{chunk(queries(1)) + "0\r\n", "Trailer: and another\r\n", 413}}) {
-    LoopbackClient client(url());
-    bool taken = client.send(chunked_head() + endless.begin);
-    for (int i = 0; i < 10'000 && taken; ++i) taken = client.send(endless.more);
-    EXPECT_EQ(client.receive().status, endless.status);
-  }
-  expect_healthy();
-}
-
 // Which may be all of a query: only its end would have said so.
 TEST_F(QueryRoute, RefusesABodyThatIsCutOff) {
   const std::string body = queries(1);

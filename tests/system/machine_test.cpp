@@ -1,12 +1,19 @@
 // Control groups by the kernel's documents (Documentation/admin-guide/cgroup-v2.rst and
 // cgroup-v1/memory.rst, proc(5)), in folders that look like theirs.
-#include "host/system/limits.h"
-
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "host/system/device_fault.h"
+#include "host/system/limits.h"
+#include "host/system/memory.h"
+#include "host/system/processor_name.h"
 #include "tests/publish/builder_testing.h"
 
 namespace blindfuse {
@@ -122,6 +129,137 @@ TEST_F(ControlGroupsTest, WhatCannotBeReadIsNoLimit) {
     write("proc/self/cgroup", text);
     EXPECT_EQ(groups().processor_count(), std::nullopt) << text;
   }
+}
+
+class DescriptorLimitTest : public ::testing::Test {
+ protected:
+  DescriptorLimitTest() { getrlimit(RLIMIT_NOFILE, &before_); }
+  ~DescriptorLimitTest() override { setrlimit(RLIMIT_NOFILE, &before_); }
+  void set_soft(rlim_t soft) const {
+    const rlimit limit{soft, before_.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  }
+  static rlim_t soft() {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur;
+  }
+
+  rlimit before_{};
+};
+
+TEST_F(DescriptorLimitTest, IsRaisedToWhatIsWanted) {
+  set_soft(100);
+  EXPECT_EQ(raise_descriptor_limit(150), 150u);
+  EXPECT_EQ(soft(), 150u);
+}
+
+TEST_F(DescriptorLimitTest, IsNeverLowered) {
+  set_soft(200);
+  EXPECT_EQ(raise_descriptor_limit(150), 200u);
+  EXPECT_EQ(soft(), 200u);
+}
+
+TEST_F(DescriptorLimitTest, EndsAtTheHardLimit) {
+  set_soft(100);
+  EXPECT_EQ(raise_descriptor_limit(uint64_t{before_.rlim_max} + 1), before_.rlim_max);
+  EXPECT_EQ(soft(), before_.rlim_max);
+}
+
+std::string name_in(const std::string& cpuinfo) {
+  const builder_testing::TemporaryFolder root;
+  std::filesystem::create_directory(root / "proc");
+  std::ofstream(root / "proc" / "cpuinfo") << cpuinfo;
+  return processor_name(root.path());
+}
+
+TEST(ProcessorName, IsTheModelOfTheFirstProcessor) {
+  EXPECT_EQ(
+      name_in("processor\t: 0\nmodel\t\t: 17\nmodel name\t: A 9000 @ 2: x \nmodel name\t: B\n"),
+      "A 9000 @ 2: x");
+}
+
+TEST(ProcessorName, IsMadeOfNumbersWhereThereIsNoModel) {
+  EXPECT_EQ(name_in("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\n"),
+            "CPU implementer 0x41, part 0xd4f");
+}
+
+TEST(ProcessorName, IsUnknownOtherwise) {
+  for (const char* text :
+       {"", "model name\t:\n", "model name of something : A\n", "CPU part : 1\n"}) {
+    EXPECT_EQ(name_in(text), "unknown") << text;
+  }
+  EXPECT_EQ(processor_name("/nonexistent"), "unknown");
+}
+
+TEST(ZeroedWords, AreZero) { EXPECT_EQ(zeroed_words("test", 3), (std::vector<uint32_t>{0, 0, 0})); }
+
+void expect_refused(uint64_t count) {
+  try {
+    zeroed_words("sums", count);
+    ADD_FAILURE();
+  } catch (const ResourceError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("no memory for the sums, "));
+  }
+}
+
+TEST(ZeroedWords, SayWhatThereIsNoMemoryFor) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers end the process";
+#endif
+  expect_refused(uint64_t{1} << 60);
+}
+
+TEST(ZeroedWords, SayWhatNoVectorCanHold) { expect_refused(uint64_t{1} << 63); }
+
+class DeviceFaultFile : public ::testing::Test {
+ protected:
+  DeviceFaultFile() { setenv("STATE_DIRECTORY", folder_.path().c_str(), 1); }
+  ~DeviceFaultFile() override { unsetenv("STATE_DIRECTORY"); }
+
+  const builder_testing::TemporaryFolder folder_;
+};
+
+TEST_F(DeviceFaultFile, SaysWhatWasLeftUntilItIsDeleted) {
+  EXPECT_EQ(read_device_fault(), std::nullopt);
+  const std::string next = leave_device_fault("the kernel mma is wrong");
+  EXPECT_EQ(next, "--engine auto uses the processor until " + (folder_ / "gpu-fault").string() +
+                      " is deleted");
+  ASSERT_TRUE(read_device_fault());
+  EXPECT_NE(read_device_fault()->find("Z the kernel mma is wrong"), std::string::npos);
+  leave_device_fault("another one");
+  EXPECT_NE(read_device_fault()->find("Z another one"), std::string::npos);
+  std::filesystem::remove(device_fault_file());
+  EXPECT_EQ(read_device_fault(), std::nullopt);
+}
+
+// Nothing that is there counts as nothing.
+TEST_F(DeviceFaultFile, IsThereWhenItCannotBeRead) {
+  std::ofstream(device_fault_file()) << "";
+  EXPECT_EQ(read_device_fault(), "it cannot be read");
+  std::filesystem::remove(device_fault_file());
+  std::filesystem::create_directory(device_fault_file());
+  EXPECT_EQ(read_device_fault(), "it cannot be read");
+}
+
+TEST_F(DeviceFaultFile, LiesWhereTheServiceManagerSays) {
+  setenv("STATE_DIRECTORY", "/var/lib/one:/var/lib/two", 1);
+  EXPECT_EQ(device_fault_file(), "/var/lib/one/gpu-fault");
+  unsetenv("STATE_DIRECTORY");
+  const char* const home = getenv("HOME");
+  const std::string before = home == nullptr ? "" : home;
+  setenv("HOME", "/home/one", 1);
+  EXPECT_EQ(device_fault_file(), "/home/one/.local/state/blindfuse/gpu-fault");
+  setenv("XDG_STATE_HOME", "/home/one/state", 1);
+  EXPECT_EQ(device_fault_file(), "/home/one/state/blindfuse/gpu-fault");
+  unsetenv("XDG_STATE_HOME");
+  unsetenv("HOME");
+  EXPECT_EQ(device_fault_file(), "");
+  EXPECT_EQ(read_device_fault(), std::nullopt);
+  EXPECT_EQ(leave_device_fault("a fault"),
+            "the next start uses the GPU again, since no file could be left: neither "
+            "STATE_DIRECTORY nor HOME is set");
+  if (home != nullptr) setenv("HOME", before.c_str(), 1);
 }
 
 }  // namespace
