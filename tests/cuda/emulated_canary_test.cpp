@@ -20,9 +20,9 @@
 #include "src/base/errors.h"
 #include "src/protocol/public_polynomials.h"
 #include "tests/client/seeded_random.h"
-#include "tests/cuda/anew.h"
 #include "tests/cuda/fake_faults.h"
-#include "tests/cuda/plain_product.h"
+#include "tests/cuda/fake_runtime.h"
+#include "tests/cuda/small_problem.h"
 #include "tests/support.h"
 
 namespace blindfuse {

@@ -14,7 +14,6 @@
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/scanner.h"
 #include "src/base/errors.h"
-#include "tests/cuda/anew.h"
 #include "tests/cuda/fake_faults.h"
 #include "tests/cuda/fake_runtime.h"
 #include "tests/cuda/machine.h"

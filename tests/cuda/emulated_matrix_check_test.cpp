@@ -10,9 +10,9 @@
 
 #include "cuda/cuda_engine.h"
 #include "src/base/errors.h"
-#include "tests/cuda/anew.h"
 #include "tests/cuda/fake_faults.h"
-#include "tests/cuda/plain_product.h"
+#include "tests/cuda/fake_runtime.h"
+#include "tests/cuda/small_problem.h"
 #include "tests/support.h"
 
 namespace blindfuse {

@@ -17,9 +17,9 @@
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/packing_keys.h"
 #include "src/base/errors.h"
-#include "tests/cuda/anew.h"
 #include "tests/cuda/fake_faults.h"
-#include "tests/cuda/plain_product.h"
+#include "tests/cuda/fake_runtime.h"
+#include "tests/cuda/small_problem.h"
 #include "tests/support.h"
 
 namespace blindfuse {

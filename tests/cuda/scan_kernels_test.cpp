@@ -10,7 +10,6 @@
 
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/kernel_support.h"
-#include "tests/cuda/mutation.h"
 #include "tests/support.h"
 
 #include "cuda/scan/kernels/ask_for_wgmma.cuh"

@@ -12,7 +12,6 @@
 #include "src/arithmetic/bit_sequence.h"
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/kernel_support.h"
-#include "tests/cuda/mutation.h"
 #include "tests/support.h"
 
 #include "cuda/scan/kernels/cut_words.cuh"
