@@ -1,6 +1,8 @@
 // What tests of single kernels have in common.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -35,6 +37,14 @@ std::string error_of(const Launch& launches) {
     return fault.what();
   }
   return "";
+}
+
+// That the kernel ends with a fault whose text has this part, or, where that is empty, with none.
+inline void expect_error(const std::string& part, const std::function<void()>& kernel,
+                         dim3 block = 32, size_t shared = 256) {
+  const std::string text = error_of([&] { launch(1, block, shared, kernel); });
+  EXPECT_TRUE(part.empty() ? text.empty() : text.find(part) != std::string::npos)
+      << "\"" << part << "\": " << text;
 }
 
 inline TensorMap map_of(const void* bytes, const TensorShape& shape) {
