@@ -16,6 +16,8 @@
 #include "host/cpu/cpu_engine.h"
 #include "host/engines/canary_response.h"
 #include "src/arithmetic/bit_sequence.h"
+#include "src/arithmetic/packing_table.h"
+#include "src/arithmetic/ring/prime_field.h"
 #include "tests/client/seeded_random.h"
 #include "tests/support.h"
 
@@ -41,6 +43,15 @@ inline std::vector<uint32_t> product(std::span<const uint8_t> columns,
     }
   }
   return sums;
+}
+
+// A packing table of random words.
+inline SharedPackingTable random_table(support::SeededRandom& random) {
+  const std::shared_ptr<uint32_t[]> table(new uint32_t[kTableWords]);
+  for (size_t i = 0; i < kTableWords; ++i) {
+    table[i] = static_cast<uint32_t>(random.below(ring::kPackingModulus));
+  }
+  return {table, table.get()};
 }
 
 inline std::vector<uint8_t> sequence(const std::vector<uint32_t>& words, uint32_t bits) {
