@@ -126,7 +126,7 @@ class Shadow {
   void end_product(uint32_t thread, const void* place, size_t bytes);
 
  private:
-  // What lanes of a warp did to a word at one number of its clock.
+  // Accesses by lanes of a warp to a word at one number of its clock.
   struct Node {
     uint32_t warp;
     uint32_t clock;
