@@ -92,7 +92,7 @@ struct Copy {
   uint32_t bytes = kCopyBytes;
 };
 
-// What lanes give when they do something together.
+// The operands that lanes bring to what they do together.
 struct Shuffle {
   uint32_t value;
   uint32_t source;
