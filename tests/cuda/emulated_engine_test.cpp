@@ -1,8 +1,9 @@
-// Tests of the CUDA engine that the suite of all engines lacks: that a matrix which arrives altered
-// is found out, and what it says of memory.
+// Tests of the CUDA engine that the suite of all engines lacks: that a matrix which arrives
+// altered, and one that is multiplied wrong, are found out, and what it says of memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -14,23 +15,16 @@
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/scanner.h"
 #include "src/base/errors.h"
-#include "tests/cuda/anew.h"
 #include "tests/cuda/fake_faults.h"
 #include "tests/cuda/fake_runtime.h"
 #include "tests/cuda/machine.h"
+#include "tests/cuda/small_problem.h"
 #include "tests/support.h"
 
 namespace blindfuse {
 namespace {
 
 using support::SeededRandom;
-
-// Of a device of which nothing is known.
-std::vector<uint32_t> random_words(SeededRandom& random, size_t count) {
-  std::vector<uint32_t> words(count);
-  for (uint32_t& word : words) word = random.u32();
-  return words;
-}
 
 // The message of seal()'s exception; empty when it throws none.
 std::string seal_error(Engine& engine) {
@@ -94,7 +88,10 @@ TEST(EmulatedCuda, SealsNoMatrixThatArrivedAltered) {
   set->set_columns(0, std::span(bytes).first(3 * kRows));
   const fake_cuda::ScopedFaults faults("alter=copy@0");
   set->set_columns(3, std::span(bytes).subspan(3 * kRows));
-  EXPECT_NE(seal_error(*set).find("is not what was sent"), std::string::npos);
+  EXPECT_NE(
+      seal_error(*set).find("the matrix of 130 rows and 5 columns is not what was sent to the "
+                            "device's memory"),
+      std::string::npos);
 
   const auto shared = make_cuda_engine({}, 0, kRows, kColumns);
   shared->set_columns(0, std::span(bytes).first(2 * kRows));
@@ -156,7 +153,7 @@ TEST(EmulatedCuda, UsesNoOtherKernelsThanItsOwn) {
   SeededRandom random(133);
   constexpr uint64_t kRows = 300, kColumns = 37;
   const auto bytes = random.octets(kRows * kColumns);
-  const std::vector<uint32_t> queries = random_words(random, 8 * kRows);
+  const std::vector<uint32_t> queries = random.words(8 * kRows);
   const auto products = [&](const std::vector<std::string>& kernels, size_t count) {
     const auto engine = make_cuda_engine(kernels, 0, kRows, kColumns);
     engine->set_columns(0, bytes);
@@ -178,26 +175,6 @@ TEST(EmulatedCuda, UsesNoOtherKernelsThanItsOwn) {
       EXPECT_NE(products({wrong}, count), expected) << wrong;
     }
   }
-}
-
-// A spoilt kernel is one that the tests of faults can count on.
-TEST(EmulatedCuda, ComputesWrongProductsWithASpoiltKernel) {
-  SeededRandom random(134);
-  constexpr uint64_t kRows = 300, kColumns = 37;
-  const auto engine = make_cuda_engine({"mma"}, 0, kRows, kColumns);
-  engine->set_columns(0, random.octets(kRows * kColumns));
-  engine->seal();
-  const std::vector<uint32_t> query = random_words(random, kRows);
-  const auto product = [&] {
-    std::vector<uint32_t> words(kColumns);
-    engine->multiply({query.data(), 1, kRows}, {0, kRows}, {words.data(), 1, kColumns});
-    return words;
-  };
-  const auto expected = product();
-  const fake_cuda::ScopedFaults faults("spoil=scan_mma<16>@1");
-  EXPECT_EQ(product(), expected);
-  EXPECT_NE(product(), expected);
-  EXPECT_EQ(product(), expected);
 }
 
 // A call may fail once, after which nothing is left behind, or the device may be lost: nothing is
@@ -240,6 +217,87 @@ TEST(EmulatedCuda, AllowsKernelsTheirSharedMemory) {
   EXPECT_EQ(launch(100 << 10), cudaSuccess);
   EXPECT_THROW(launch((100 << 10) + 1), std::logic_error);
   EXPECT_THROW(fake_cuda::allow_shared(&kernel, (227 << 10) + 1), std::logic_error);
+}
+
+// A GPU that multiplies the matrix wrong is found out before it answers: by the product that the
+// host knows.
+constexpr uint64_t kCheckedRows = 320, kCheckedColumns = 41;
+constexpr size_t kLargestBatch = 40;
+
+class EmulatedCudaMatrixCheck : public ::testing::Test {
+ protected:
+  EmulatedCudaMatrixCheck() : matrix_(random_.octets(kCheckedRows * kCheckedColumns)) {
+    canary_.words = plain_product::query_words(random_, kCheckedRows, 26);
+    canary_.products = plain_product::product(matrix_, canary_.words);
+  }
+
+  std::unique_ptr<Engine> engine(
+      const std::vector<std::string>& kernels = {},
+      std::shared_ptr<Calibrations> calibrations = std::make_shared<Calibrations>()) const {
+    auto engine =
+        make_cuda_engine(kernels, 0, kCheckedRows, kCheckedColumns, {}, std::move(calibrations));
+    engine->set_columns(0, matrix_);
+    engine->seal();
+    return engine;
+  }
+  // What the check says of these kernels with these faults; "" if all is right.
+  std::string check(const std::vector<std::string>& kernels, const std::string& faults) const {
+    const auto engine = this->engine(kernels);
+    const fake_cuda::ScopedFaults scoped(faults);
+    try {
+      engine->check_kernels(canary_, kLargestBatch);
+    } catch (const DeviceLostError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  const fake_cuda::Anew anew_;
+  support::SeededRandom random_{140};
+  std::vector<uint8_t> matrix_;
+  Canary canary_;
+};
+
+// Each tile of each kernel, where it is the one that answers, and no kernel that is not.
+TEST_F(EmulatedCudaMatrixCheck, FindsATileThatIsWrongOnTheMatrix) {
+  for (const std::string tile :
+       {"dp4a<1>", "dp4a<2>", "dp4a<3>", "mma<16>", "mma<32>", "mma<64>", "mma<128>", "wgmma<32>",
+        "wgmma<64>", "wgmma<128>", "wgmma<256>", "wgmma_tma<32>", "wgmma_tma<64>", "wgmma_tma<128>",
+        "wgmma_tma<256>"}) {
+    std::string kernel = tile.substr(0, tile.find('<'));
+    std::ranges::replace(kernel, '_', '-');
+    const std::string wrong = check({kernel}, "spoil=scan_" + tile);
+    EXPECT_EQ(wrong.substr(0, wrong.find(':')), "the kernel " + kernel + " is wrong") << tile;
+    EXPECT_NE(wrong.find("with the matrix of 320 rows and 41 columns differ from the host's"),
+              std::string::npos)
+        << wrong;
+    // The matrix is too small to be timed: dp4a and mma answer.
+    const bool is_used = kernel == "dp4a" || kernel == "mma";
+    EXPECT_EQ(check({}, "spoil=scan_" + tile) != "", is_used) << tile;
+  }
+  EXPECT_EQ(check({}, ""), "");
+}
+
+// A word of the matrix that is not the one of which the host knows the product.
+TEST_F(EmulatedCudaMatrixCheck, FindsAMatrixThatIsAnother) {
+  matrix_[7 * kCheckedRows + 100] ^= 4;
+  const std::string wrong = check({}, "");
+  EXPECT_NE(wrong.find("the first in column 7 of query 0"), std::string::npos) << wrong;
+}
+
+// Where kernels are timed, it is before they are checked: those that were chosen are.
+TEST_F(EmulatedCudaMatrixCheck, TimesTheKernelsFirst) {
+  const auto calibrations = std::make_shared<Calibrations>(0);
+  const auto engine = this->engine({"dp4a", "mma", "wgmma"}, calibrations);
+  EXPECT_FALSE(calibrations->find(kCheckedRows, kCheckedColumns));
+  const fake_cuda::ScopedFaults faults("spoil=scan_mma,spoil=scan_dp4a");
+  EXPECT_NO_THROW(engine->check_kernels(canary_, kLargestBatch));
+  const auto measured = calibrations->find(kCheckedRows, kCheckedColumns);
+  ASSERT_TRUE(measured);
+  // The emulator's clock takes all for as fast as the first.
+  for (const uint32_t queries : {1, 3, 4, 64, 65}) {
+    EXPECT_EQ(measured->kernel_for(queries), ScanKernel::kWgmma);
+  }
 }
 
 }  // namespace

@@ -83,9 +83,10 @@ void expect_given_back(const std::string& error, uint64_t before, uint64_t n) {
   }
 }
 
-// One life for each call at which the device is lost. Nothing needs what is lost with the last
-// calls, which only give back. others: faults that there are in addition.
-void lose_at_every_call(void (*work)(), const std::string& others = "") {
+// One life for each call at which the device is lost, and one for each that fails and leaves no
+// trace in the calls after it: none is passed over. Nothing needs what is lost with the last calls,
+// which only give back. others: faults that there are in addition.
+void fail_at_every_call(void (*work)(), bool loses, const std::string& others = "") {
   const uint64_t before = fake_cuda::allocated_bytes();
   const uint64_t calls = calls_of(work, others);
   ASSERT_EQ(fake_cuda::allocated_bytes(), before);
@@ -93,41 +94,34 @@ void lose_at_every_call(void (*work)(), const std::string& others = "") {
   uint64_t unnoticed = 0;
   for (uint64_t n = 0; n < calls; ++n) {
     {
-      const fake_cuda::ScopedFaults faults("lose=any@" + std::to_string(n) + ":700" +
-                                           (others.empty() ? "" : "," + others));
-      const std::string error = error_of(work);
-      EXPECT_TRUE(error.empty() || error == "lost" || error == "resource")
-          << error << " after call " << n;
-      if (error.empty()) ++unnoticed;
-      EXPECT_TRUE(n < calls / 2 ? error == "lost" : true) << error << " after call " << n;
-      expect_given_back(error, before, n);
-    }
-    fake_cuda::begin_anew();
-  }
-  EXPECT_LT(unnoticed, calls / 4);
-}
-
-TEST(EmulatedCudaFaults, ALostDeviceComesOutOfEveryCall) { lose_at_every_call(live_whole_life); }
-
-// One life for each call that fails and leaves no trace in the calls after it: none is passed over.
-void fail_every_call(void (*work)(), const std::string& others = "") {
-  const uint64_t before = fake_cuda::allocated_bytes();
-  const uint64_t calls = calls_of(work, others);
-  for (uint64_t n = 0; n < calls; ++n) {
-    {
-      const fake_cuda::ScopedFaults faults("fail=any@" + std::to_string(n) + ":719" +
+      const fake_cuda::ScopedFaults faults((loses ? "lose=any@" : "fail=any@") + std::to_string(n) +
+                                           (loses ? ":700" : ":719") +
                                            (others.empty() ? "" : "," + others));
       const std::string error = error_of(work);
       const std::string call = fake_cuda::struck_call();
-      EXPECT_TRUE(error == "lost" || (error.empty() && gives_back(call)))
-          << error << " after call " << n << ", " << call;
+      SCOPED_TRACE(error + " after call " + std::to_string(n) + ", " + call);
+      if (loses) {
+        EXPECT_TRUE(error == "lost" || (n >= calls / 2 && (error.empty() || error == "resource")));
+      } else {
+        EXPECT_TRUE(error == "lost" || (error.empty() && gives_back(call)));
+      }
+      unnoticed += error.empty() ? 1 : 0;
       expect_given_back(error, before, n);
     }
     fake_cuda::begin_anew();
   }
+  if (loses) {
+    EXPECT_LT(unnoticed, calls / 4);
+  }
 }
 
-TEST(EmulatedCudaFaults, ACallThatFailsOnceIsNotPassedOver) { fail_every_call(live_whole_life); }
+TEST(EmulatedCudaFaults, ALostDeviceComesOutOfEveryCall) {
+  fail_at_every_call(live_whole_life, true);
+}
+
+TEST(EmulatedCudaFaults, ACallThatFailsOnceIsNotPassedOver) {
+  fail_at_every_call(live_whole_life, false);
+}
 
 // Packed answers in the same way, of a matrix, tables and keys of zeros, whose packs are zeros.
 void live_packed_life() {
@@ -166,11 +160,11 @@ class EmulatedCudaPackedFaults : public ::testing::Test {
 };
 
 TEST_F(EmulatedCudaPackedFaults, ALostDeviceComesOutOfEveryCall) {
-  lose_at_every_call(live_packed_life, kFast);
+  fail_at_every_call(live_packed_life, true, kFast);
 }
 
 TEST_F(EmulatedCudaPackedFaults, ACallThatFailsOnceIsNotPassedOver) {
-  fail_every_call(live_packed_life, kFast);
+  fail_at_every_call(live_packed_life, false, kFast);
 }
 
 TEST(EmulatedCudaFaults, MemoryThatIsShortLeavesAnOlderEngineAsItWas) {

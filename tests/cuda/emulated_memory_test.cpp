@@ -21,6 +21,7 @@
 #include "src/base/errors.h"
 #include "tests/cuda/fake_faults.h"
 #include "tests/cuda/fake_runtime.h"
+#include "tests/cuda/small_problem.h"
 
 namespace blindfuse {
 namespace {
@@ -42,9 +43,21 @@ uint64_t bytes_needed(uint64_t rows, uint64_t columns, const ServingNeeds& needs
   return 0;
 }
 
-std::vector<SharedPackingTable> tables(size_t count) {
-  const std::shared_ptr<uint32_t[]> words(new uint32_t[kTableWords]());
-  return {count, SharedPackingTable(words, words.get())};
+// What a memory that is short is refused with; "" where it is not.
+std::string refusal_of(const std::function<void()>& work, const std::string& faults) {
+  const fake_cuda::ScopedFaults scoped(faults);
+  try {
+    work();
+  } catch (const DeviceLostError&) {
+    throw;
+  } catch (const ResourceError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void expect_part(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 
 Canary zero_canary(uint64_t rows, uint64_t columns, const ServingNeeds& needs) {
@@ -74,11 +87,12 @@ uint64_t peak_of(uint64_t rows, uint64_t columns, const ServingNeeds& needs, Wir
   const std::vector<uint32_t> key_masks(ring::kKeyWords);
   second.blocks = blocks;
   second.key_masks = key_masks;
-  const auto pipeline = needs.pack_count == 0
-                            ? engine->make_answer_pipeline(bits, 3, needs.batch_max)
-                            : engine->make_packed_answer_pipeline(
-                                  bits, tables(needs.pack_count), 3, needs.batch_max,
-                                  needs.second ? &second : nullptr, needs.bucket_count);
+  const auto pipeline =
+      needs.pack_count == 0
+          ? engine->make_answer_pipeline(bits, 3, needs.batch_max)
+          : engine->make_packed_answer_pipeline(
+                bits, small_problem::zero_tables(needs.pack_count), 3, needs.batch_max,
+                needs.second ? &second : nullptr, needs.bucket_count);
   return fake_cuda::peak_bytes(0);
 }
 
@@ -154,23 +168,15 @@ TEST(EmulatedCudaMemory, RefusesTheCheckAndTheTimingOfKernelsThatDoNotFit) {
   engine->seal();
   const Canary canary = zero_canary(kRows, kColumns, needs);
   const uint64_t before = fake_cuda::allocated_bytes();
-  const fake_cuda::ScopedFaults faults("memory=" + std::to_string(before + 1'000));
-  const auto refusal = [&](const std::function<void()>& work) {
-    try {
-      work();
-    } catch (const DeviceLostError&) {
-      throw;
-    } catch (const ResourceError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  for (const std::string& text : {refusal([&] { engine->check_kernels(canary, 1); }), refusal([&] {
-                                    engine->make_answer_pipeline({32, 32}, 1, 1);
-                                  })}) {
-    EXPECT_NE(text.find("the queries that the kernels are "), std::string::npos) << text;
-    EXPECT_NE(text.find(" bytes of memory; CUDA device 0 has "), std::string::npos) << text;
-    EXPECT_NE(text.find("end other processes"), std::string::npos) << text;
+  const std::function<void()> works[] = {[&] { engine->check_kernels(canary, 1); },
+                                         [&] {
+                                           engine->make_answer_pipeline({32, 32}, 1, 1);
+                                         }};
+  for (const auto& work : works) {
+    const std::string text = refusal_of(work, "memory=" + std::to_string(before + 1'000));
+    expect_part(text, "the queries that the kernels are ");
+    expect_part(text, " bytes of memory; CUDA device 0 has ");
+    expect_part(text, "end other processes");
   }
   EXPECT_EQ(fake_cuda::allocated_bytes(), before);
 }
@@ -255,16 +261,13 @@ TEST(EmulatedCudaMemory, RefusesTablesBeforeTheMatrixIsLoaded) {
   // 192 tables of 25 MB are 4.8 GB.
   fake_cuda::reset_peaks();
   const uint64_t before = fake_cuda::peak_bytes(0);
-  try {
-    engines->make_serving_engine(130, 192 * kPackColumns, {.batch_max = 3, .pack_count = 192});
-    ADD_FAILURE();
-  } catch (const ResourceError& error) {
-    EXPECT_NE(
-        std::string(error.what()).find("the matrix, the packing tables and their queries need"),
-        std::string::npos)
-        << error.what();
-    EXPECT_NE(std::string(error.what()).find("mode hint"), std::string::npos);
-  }
+  const std::string text = refusal_of(
+      [&] {
+        engines->make_serving_engine(130, 192 * kPackColumns, {.batch_max = 3, .pack_count = 192});
+      },
+      "");
+  expect_part(text, "the matrix, the packing tables and their queries need");
+  expect_part(text, "mode hint");
   EXPECT_EQ(fake_cuda::peak_bytes(0), before) << "nothing was allocated";
   EXPECT_NO_THROW(engines->make_serving_engine(130, 192 * kPackColumns, {.batch_max = 3}));
 }
@@ -272,40 +275,27 @@ TEST(EmulatedCudaMemory, RefusesTablesBeforeTheMatrixIsLoaded) {
 TEST(EmulatedCudaMemory, RefusesBatchesThatDoNotFitBeforeItAllocates) {
   const auto engine = maker()->make_engine(100'000, 3);
   const uint64_t before = fake_cuda::allocated_bytes();
-  try {
-    engine->make_answer_pipeline({32, 32}, 3, 4'000);
-    ADD_FAILURE();
-  } catch (const ResourceError& error) {
-    EXPECT_NE(std::string(error.what()).find("two batches of up to 4000 queries need"),
-              std::string::npos)
-        << error.what();
-    EXPECT_NE(std::string(error.what()).find("lower --batch-max"), std::string::npos);
-  }
+  const std::string text = refusal_of(
+      [&] {
+        engine->make_answer_pipeline({32, 32}, 3, 4'000);
+      },
+      "");
+  expect_part(text, "two batches of up to 4000 queries need");
+  expect_part(text, "lower --batch-max");
   EXPECT_EQ(fake_cuda::allocated_bytes(), before);
 }
 
 // Whose memory it is decides what an operator does.
 TEST(EmulatedCudaMemory, TellsTheHostsMemoryFromTheDevices) {
   const auto engine = maker()->make_engine(100, 3);
-  const auto refusal = [&](const char* faults) {
-    const fake_cuda::ScopedFaults scoped(faults);
-    try {
-      engine->make_answer_pipeline({32, 32}, 3, 4);
-    } catch (const DeviceLostError&) {
-      throw;
-    } catch (const ResourceError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  const std::string host = refusal("fail=cudaMallocHost@0:2");
-  EXPECT_NE(host.find("the host has no "), std::string::npos) << host;
-  EXPECT_NE(host.find("ulimit -l"), std::string::npos) << host;
-  EXPECT_EQ(host.find("the device has no"), std::string::npos) << host;
-  const std::string device = refusal("fail=cudaMalloc@0:2");
-  EXPECT_NE(device.find("the device has no "), std::string::npos) << device;
+  const auto work = [&] { engine->make_answer_pipeline({32, 32}, 3, 4); };
+  const std::string host = refusal_of(work, "fail=cudaMallocHost@0:2");
+  expect_part(host, "the host has no ");
+  expect_part(host, "ulimit -l");
+  const std::string device = refusal_of(work, "fail=cudaMalloc@0:2");
+  expect_part(device, "the device has no ");
   EXPECT_EQ(device.find("ulimit"), std::string::npos) << device;
-  EXPECT_EQ(refusal(""), "");
+  EXPECT_EQ(refusal_of(work, ""), "");
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 #include "cuda/packing/device_tables.h"
 #include "cuda/packing/packing_kernels.h"
 #include "src/base/errors.h"
-#include "tests/cuda/anew.h"
 #include "tests/cuda/fake_faults.h"
+#include "tests/cuda/fake_runtime.h"
 #include "tests/cuda/sum_problem.h"
 #include "tests/support.h"
 

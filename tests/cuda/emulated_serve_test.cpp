@@ -225,29 +225,41 @@ TEST_F(EmulatedCudaServe, EndsAtAWrongProductAndServesFromTheProcessorNextTime) 
   EXPECT_TRUE(contains(server->program().err(), "engine cuda")) << server->program().err();
 }
 
-// Before anything is served: products with the matrix, and the server's own first queries.
-TEST_F(EmulatedCudaServe, EndsAtAFaultThatOnlyTheMatrixShows) {
+// Products with the matrix, the server's own first queries, and whatever does not return.
+TEST_F(EmulatedCudaServe, EndsAtAFaultBeforeItServes) {
   const std::pair<const char*, const char*> faults[] = {
       {"spoil=scan_mma", "the kernel mma is wrong"},
       {"alter=cudaMemcpy2DAsync@0", "is not what was sent to the device's memory"},
       {"skip=round_products", "the kernels of rounding are wrong"},
       {"fault=round_products", "cudaErrorIllegalAddress"},
+      {"hang=scan_mma", "the device hangs: "},
+      {"freeze=cudaMemcpy2DAsync", "the device hangs: "},
+      {"freeze=cudaMemGetInfo", "the device hangs: "},
+      {"hang=round_products", "the device hangs: "},
   };
   for (const auto& [fault, what] : faults) {
     SCOPED_TRACE(fault);
     std::filesystem::remove(fault_file());
-    const auto server = serve("auto", "", fault);
+    const bool hangs = what == std::string("the device hangs: ");
+    const auto server = serve("auto", "", fault, {"--gpu-batch-seconds-max", hangs ? "1" : "600"});
     EXPECT_EQ(server->url(), "");
     expect_ended(*server, what);
   }
 }
 
-// The client gets status 503, and the process ends by itself.
-TEST_F(EmulatedCudaServe, EndsWhenAKernelNeverDoes) {
-  const auto server = serve("cuda", "", "hang=scan_dp4a<1>@2+", {"--gpu-batch-seconds-max", "1"});
-  ASSERT_NE(server->url(), "") << server->program().err();
-  EXPECT_EQ(ask(*server), 503);
-  expect_ended(*server, "the device hangs: ");
+// The client gets status 503, and the process ends by itself. Of a device that is lost memory is
+// not freed, which does not return any more, as with a GPU that has fallen off the bus.
+TEST_F(EmulatedCudaServe, EndsWhenAKernelNeverDoesOrTheDeviceIsLost) {
+  const std::pair<const char*, const char*> faults[] = {
+      {"hang=scan_dp4a<1>@2+", "the device hangs: "},
+      {"fault=scan_dp4a<1>@2,stall=cudaFree,stall=cudaFreeHost", "cudaErrorIllegalAddress"}};
+  for (const auto& [fault, what] : faults) {
+    SCOPED_TRACE(fault);
+    const auto server = serve("cuda", "", fault, {"--gpu-batch-seconds-max", "5"});
+    ASSERT_NE(server->url(), "") << server->program().err();
+    EXPECT_EQ(ask(*server), 503);
+    expect_ended(*server, what);
+  }
 }
 
 // A pipe that is full, and has no reader; and a client that sends no more.
@@ -280,18 +292,6 @@ TEST_F(EmulatedCudaServe, EndsWhenToldToWhileAKernelHangs) {
   expect_ended(*server, "the device hangs: ");
 }
 
-// Before anything is served, too. Whatever it is that does not return.
-TEST_F(EmulatedCudaServe, EndsWhenTheDeviceHangsBeforeItServes) {
-  for (const char* fault : {"hang=scan_mma", "freeze=cudaMemcpy2DAsync", "freeze=cudaMemGetInfo",
-                            "hang=round_products"}) {
-    SCOPED_TRACE(fault);
-    std::filesystem::remove(fault_file());
-    const auto server = serve("auto", "", fault, {"--gpu-batch-seconds-max", "1"});
-    EXPECT_EQ(server->url(), "");
-    expect_ended(*server, "the device hangs: ");
-  }
-}
-
 // While clients are answered: the epoch that is served lies on the same device.
 TEST_F(EmulatedCudaServe, EndsWhenTheDeviceFailsWhileANewEpochLoads) {
   const std::pair<const char*, const char*> faults[] = {
@@ -313,14 +313,6 @@ TEST_F(EmulatedCudaServe, EndsWhenTheDeviceFailsWhileANewEpochLoads) {
     ASSERT_EQ(built.status, 0) << built.err;
     expect_ended(*server, what);
   }
-}
-
-// Freeing its memory does not return any more, as with a GPU that has fallen off the bus.
-TEST_F(EmulatedCudaServe, LeavesALostDeviceAsItIs) {
-  const auto server = serve("cuda", "", "fault=scan_dp4a<1>@2,stall=cudaFree,stall=cudaFreeHost");
-  ASSERT_NE(server->url(), "") << server->program().err();
-  EXPECT_EQ(ask(*server), 503);
-  expect_ended(*server, "cudaErrorIllegalAddress");
 }
 
 // Status 1 is tried again by its unit, status 2 is not.

@@ -2,15 +2,19 @@
 // the host's, and kernels are the emulator's (tests/cuda/emulator.h).
 #include "tests/cuda/fake_runtime.h"
 
+#include <cuda.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <utility>
 
 #include "cuda/device/device_loss.h"
+#include "cuda/device/driver_library.h"
 #include "tests/cuda/fake_device.h"
-#include "tests/cuda/fake_driver.h"
 #include "tests/cuda/fake_faults.h"
+#include "tests/cuda/tensor_maps.h"
 
 namespace blindfuse::fake_cuda {
 namespace {
@@ -43,6 +47,28 @@ void require_current(int device) {
   }
 }
 
+// cuTensorMapEncodeTiled, which the engine asks the driver for.
+CUresult encode_tensor_map(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
+                           void* address, const cuuint64_t* sizes, const cuuint64_t* strides,
+                           const cuuint32_t* box, const cuuint32_t* element_strides,
+                           CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                           CUtensorMapL2promotion l2_promotion, CUtensorMapFloatOOBfill oob_fill) {
+  emulator::TensorMapArguments arguments;
+  arguments.data_type = type;
+  arguments.rank = rank;
+  arguments.address = address;
+  const uint32_t dimensions = std::min(rank, emulator::kTensorRankMax);
+  std::copy_n(sizes, dimensions, arguments.sizes);
+  std::copy_n(strides, dimensions == 0 ? 0 : dimensions - 1, arguments.strides);
+  std::copy_n(box, dimensions, arguments.box);
+  std::copy_n(element_strides, dimensions, arguments.element_strides);
+  arguments.interleave = interleave;
+  arguments.swizzle = swizzle;
+  arguments.l2_promotion = l2_promotion;
+  arguments.oob_fill = oob_fill;
+  return emulator::make_map(map, arguments).empty() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 }  // namespace
 
 cudaError_t begin(const char* call) {
@@ -61,6 +87,8 @@ void begin_anew() {
 }
 
 }  // namespace blindfuse::fake_cuda
+
+bool blindfuse::is_cuda_driver_installed() { return true; }
 
 using namespace blindfuse::fake_cuda;
 

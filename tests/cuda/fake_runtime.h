@@ -47,4 +47,13 @@ void reset_peaks();
 // device that it lost.
 void begin_anew();
 
+// For tests that lose the device: what its owners have left on it does not stay. It is declared
+// before all that uses the device.
+struct Anew {
+  Anew() = default;
+  Anew(const Anew&) = delete;
+  Anew& operator=(const Anew&) = delete;
+  ~Anew() { begin_anew(); }
+};
+
 }  // namespace blindfuse::fake_cuda

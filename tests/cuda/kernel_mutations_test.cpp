@@ -10,7 +10,7 @@
 #include <regex>
 #include <set>
 
-#include "tests/cuda/mutation.h"
+#include "tests/cuda/kernel_support.h"
 #include "tests/paths.h"
 
 namespace blindfuse::emulator {

@@ -16,7 +16,6 @@
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/host_ring.h"
 #include "tests/cuda/kernel_support.h"
-#include "tests/cuda/mutation.h"
 #include "tests/cuda/sum_problem.h"
 #include "tests/support.h"
 

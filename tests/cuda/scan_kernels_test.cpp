@@ -10,7 +10,6 @@
 
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/kernel_support.h"
-#include "tests/cuda/mutation.h"
 #include "tests/support.h"
 
 #include "cuda/scan/kernels/ask_for_wgmma.cuh"
@@ -275,34 +274,6 @@ TEST(ScanKernels, WgmmaTmaTakesRowsInTheMidst) {
     run_wgmma_tma<64, 8>(part, 2);
   }
   problem.expect_right("scan_wgmma_tma in two parts");
-}
-
-// Boxes that begin a column or a row off, or are not swizzled, give other products.
-TEST(ScanKernels, WgmmaTmaNeedsItsTensors) {
-  SeededRandom random(516);
-  const auto products_of = [&](auto change) {
-    const Problem problem(random, 900, 200, 6);
-    problem.cut(LimbOrder::kRows);
-    const ScanArgs args = problem.args();
-    TensorShape matrix = matrix_tensor(args), limbs = limb_tensor(args, 32);
-    const int8_t* columns = args.columns;
-    change(matrix, limbs, columns);
-    launch(2, kWgmmaTmaThreads, TensorStages<32, 8>::kSharedBytes, scan_wgmma_tma<32, 8>, args,
-           map_of(columns, matrix), map_of(args.limbs, limbs));
-    return problem.is_right();
-  };
-  using Shape = TensorShape;
-  using Bytes = const int8_t*;
-  EXPECT_TRUE(products_of([](Shape&, Shape&, Bytes&) {}));
-  EXPECT_FALSE(products_of([](Shape& m, Shape&, Bytes&) { m.swizzle = BoxSwizzle::kNone; }));
-  EXPECT_FALSE(products_of([](Shape&, Shape& l, Bytes&) { l.swizzle = BoxSwizzle::kNone; }));
-  EXPECT_FALSE(products_of([](Shape& m, Shape&, Bytes&) { m.sizes[1] = 128; }));
-  EXPECT_FALSE(products_of([](Shape& m, Shape&, Bytes&) { m.sizes[0] -= 128; }));
-  EXPECT_FALSE(products_of([](Shape& m, Shape&, Bytes& b) { b += 16, m.sizes[1] -= 1; }));
-  EXPECT_FALSE(products_of([](Shape&, Shape& l, Bytes&) { l.sizes[1] = 16; }));
-  // Other bytes than the barrier expects.
-  EXPECT_THROW(products_of([](Shape& m, Shape&, Bytes&) { m.box[1] = 64; }), KernelFault);
-  EXPECT_THROW(products_of([](Shape&, Shape& l, Bytes&) { l.box[1] = 40; }), KernelFault);
 }
 
 TEST(ScanKernels, TheDeviceSaysWhetherItRunsWgmma) {

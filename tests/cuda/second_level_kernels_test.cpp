@@ -10,7 +10,6 @@
 #include "src/arithmetic/ring/ntt.h"
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/kernel_support.h"
-#include "tests/cuda/mutation.h"
 #include "tests/cuda/second_level_problem.h"
 #include "tests/support.h"
 

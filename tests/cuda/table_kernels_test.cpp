@@ -13,7 +13,6 @@
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/host_ring.h"
 #include "tests/cuda/kernel_support.h"
-#include "tests/cuda/mutation.h"
 #include "tests/support.h"
 
 #include "cuda/packing/kernels/key_switch_chains.cuh"

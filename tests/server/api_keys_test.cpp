@@ -4,8 +4,8 @@
 #include <atomic>
 #include <future>
 
-#include "host/server/epoch_reloader.h"
 #include "host/server/serving/api_keys.h"
+#include "host/server/serving/epoch_reloader.h"
 #include "tests/publish/builder_testing.h"
 #include "tests/support.h"
 

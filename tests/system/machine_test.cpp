@@ -10,10 +10,10 @@
 #include <fstream>
 #include <string>
 
+#include "host/commands/plan_report.h"
 #include "host/system/device_fault.h"
 #include "host/system/limits.h"
 #include "host/system/memory.h"
-#include "host/system/processor_name.h"
 #include "tests/publish/builder_testing.h"
 
 namespace blindfuse {
