@@ -238,6 +238,7 @@ thread_local int current_device = 0;
 void set_faults(std::string_view faults) {
   State::get().set(parse_faults(faults));
   forget_lost_device();
+  current_device = 0;  // as in a new process: a device may be gone
 }
 
 uint64_t call_count() { return State::get().read(&Faults::call_count); }
