@@ -1,6 +1,6 @@
-// What commands report: a manifest's layout and signature, and the answer of `plan` and `build
-// --dry-run`, which is the layout that a build takes, with its cost, and the few others that an
-// operator may want instead.
+// Reports of commands: a manifest's layout and signature, and the answer of `plan` and `build
+// --dry-run`. The answer is the layout that a build takes, with its cost, and the few others that
+// an operator may want instead.
 #pragma once
 
 #include <cstdint>

@@ -261,8 +261,8 @@ TEST_F(ClientProgram, ExplainsItself) {
   }
 }
 
-// What blindfuse-client prints, and when: on a terminal, into pipes without a reader, and on disks
-// that are full.
+// The output of blindfuse-client on a terminal, into pipes without a reader, and on disks that are
+// full.
 using testing::Not;
 
 TEST_F(ClientProgram, SaysOnATerminalThatItReadsKeys) {

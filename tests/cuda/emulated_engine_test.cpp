@@ -240,7 +240,7 @@ class EmulatedCudaMatrixCheck : public ::testing::Test {
     engine->seal();
     return engine;
   }
-  // What the check says of these kernels with these faults; "" if all is right.
+  // Returns the message of the check of these kernels with these faults; "" if all is right.
   std::string check(const std::vector<std::string>& kernels, const std::string& faults) const {
     const auto engine = this->engine(kernels);
     const fake_cuda::ScopedFaults scoped(faults);

@@ -43,7 +43,7 @@ uint64_t bytes_needed(uint64_t rows, uint64_t columns, const ServingNeeds& needs
   return 0;
 }
 
-// What a memory that is short is refused with; "" where it is not.
+// Returns the message with which memory that is short is refused; "" where it is not.
 std::string refusal_of(const std::function<void()>& work, const std::string& faults) {
   const fake_cuda::ScopedFaults scoped(faults);
   try {

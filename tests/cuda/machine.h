@@ -73,7 +73,7 @@ constexpr uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 constexpr uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 #endif
 
-// Of the running thread; they change with it.
+// These belong to the running thread, and change with it.
 inline uint3 threadIdx{};
 inline uint3 blockIdx{};
 inline dim3 blockDim;

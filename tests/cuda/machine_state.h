@@ -24,8 +24,8 @@ inline constexpr uint32_t kBarriersMax = 64;
 inline constexpr uint32_t kWindowPlace = 1024;
 inline constexpr uint32_t kCopyBytes = 16;
 
-// What the tensor cores compute, by the PTX ISA's figures of how matrices lie in registers and in
-// shared memory. Of a warp's 32 lanes, lane = 4 g + t with g < 8 and t < 4.
+// The products of the tensor cores, by the PTX ISA's figures of how matrices lie in registers and
+// in shared memory. Lane 4 g + t of a warp's 32 has g < 8 and t < 4.
 
 // mma.sync.m16n8k32 of signed bytes: "Matrix Fragments for mma.m16n8k32". Modulo 2^32.
 struct WarpProduct {

@@ -1,14 +1,18 @@
-// What `plan` and `build --dry-run` say, with rates that are known.
+// The reports of `plan` and `build --dry-run`, with rates that are known, and the processor's name
+// in them.
 #include "host/commands/plan_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/publish/builder_testing.h"
 #include "tests/publish/known_rates.h"
 
 namespace blindfuse::plan_reporting {
@@ -149,6 +153,32 @@ TEST(PlanReport, OfSeveralKeysCountsRequestsAndKeys) {
   EXPECT_EQ(best.at("total_bytes"), 10'164'672);
   EXPECT_NEAR(best.at("alone_milliseconds"), 1703.166'566'4, 1e-6);
   EXPECT_NEAR(best.at("lookups_per_core_second"), 95.669, 1e-3);
+}
+
+std::string name_in(const std::string& cpuinfo) {
+  const builder_testing::TemporaryFolder root;
+  std::filesystem::create_directory(root / "proc");
+  std::ofstream(root / "proc" / "cpuinfo") << cpuinfo;
+  return processor_name(root.path());
+}
+
+TEST(ProcessorName, IsTheModelOfTheFirstProcessor) {
+  EXPECT_EQ(
+      name_in("processor\t: 0\nmodel\t\t: 17\nmodel name\t: A 9000 @ 2: x \nmodel name\t: B\n"),
+      "A 9000 @ 2: x");
+}
+
+TEST(ProcessorName, IsMadeOfNumbersWhereThereIsNoModel) {
+  EXPECT_EQ(name_in("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\n"),
+            "CPU implementer 0x41, part 0xd4f");
+}
+
+TEST(ProcessorName, IsUnknownOtherwise) {
+  for (const char* text :
+       {"", "model name\t:\n", "model name of something : A\n", "CPU part : 1\n"}) {
+    EXPECT_EQ(name_in(text), "unknown") << text;
+  }
+  EXPECT_EQ(processor_name("/nonexistent"), "unknown");
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include <fstream>
 #include <string>
 
-#include "host/commands/plan_report.h"
 #include "host/system/device_fault.h"
 #include "host/system/limits.h"
 #include "host/system/memory.h"
@@ -164,32 +163,6 @@ TEST_F(DescriptorLimitTest, EndsAtTheHardLimit) {
   set_soft(100);
   EXPECT_EQ(raise_descriptor_limit(uint64_t{before_.rlim_max} + 1), before_.rlim_max);
   EXPECT_EQ(soft(), before_.rlim_max);
-}
-
-std::string name_in(const std::string& cpuinfo) {
-  const builder_testing::TemporaryFolder root;
-  std::filesystem::create_directory(root / "proc");
-  std::ofstream(root / "proc" / "cpuinfo") << cpuinfo;
-  return processor_name(root.path());
-}
-
-TEST(ProcessorName, IsTheModelOfTheFirstProcessor) {
-  EXPECT_EQ(
-      name_in("processor\t: 0\nmodel\t\t: 17\nmodel name\t: A 9000 @ 2: x \nmodel name\t: B\n"),
-      "A 9000 @ 2: x");
-}
-
-TEST(ProcessorName, IsMadeOfNumbersWhereThereIsNoModel) {
-  EXPECT_EQ(name_in("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\n"),
-            "CPU implementer 0x41, part 0xd4f");
-}
-
-TEST(ProcessorName, IsUnknownOtherwise) {
-  for (const char* text :
-       {"", "model name\t:\n", "model name of something : A\n", "CPU part : 1\n"}) {
-    EXPECT_EQ(name_in(text), "unknown") << text;
-  }
-  EXPECT_EQ(processor_name("/nonexistent"), "unknown");
 }
 
 TEST(ZeroedWords, AreZero) { EXPECT_EQ(zeroed_words("test", 3), (std::vector<uint32_t>{0, 0, 0})); }
