@@ -433,6 +433,32 @@ def peers_table(_: Results) -> Table:
     return Table("peers", "One query, one thread, EPYC (Zen 5)", ["", "database", "time", "of the reads"], rows, [])
 
 
+def gpu_table(results: Results) -> Table:
+    found = results.one("gpu.quarter") or {"scans": [], "pipelines": []}
+    scans = {(each["kernel"], each["batch"]): each for each in found["scans"] if each["shape"] == "square"}
+    answers = {each["batch"]: each for each in found["pipelines"]
+               if (each["shape"], each["measurement"]) == ("square", "pipeline")}
+
+    kernels = ["wgmma-tma", "wgmma", "mma", "dp4a"]
+
+    def speed_of(kernel: str, batch: int, unit: str = "") -> str:
+        scan = scans[kernel, batch]
+        return digits(batch * scan["rows"] * scan["columns"] / scan["seconds"] / 1e12, unit)
+
+    peak_rate = max((each["byte_multiply_adds_per_second"] for each in found.get("matrix_instructions", [])), default=1)
+    rows = []
+    for batch in sorted(answers):
+        scan = scans["wgmma-tma", batch]
+        read = scan["rows"] * scan["columns"] / scan["seconds"] / scan["read_bytes_per_second"]
+        peak = 4 * batch * scan["rows"] * scan["columns"] / scan["seconds"] / peak_rate
+        rows.append([str(batch), *(speed_of(kernel, batch, "TB/s") for kernel in kernels),
+                     f"{read:.2f}", f"{peak:.2f}", digits(batch / answers[batch]["seconds"])])
+    made = found.get("machine", {})
+    about = f"{made.get('gpu')}, driver {made.get('driver')}; commit {found.get('commit')}; {found.get('date')}."
+    columns = ["queries", *kernels, "of the reads", "of the peak", "answers a second"]
+    return Table("gpu", "Product with 131,072 x 32,768 bytes on a GPU", columns, rows, [], about)
+
+
 # --- The chart -----------------------------------------------------------------------------------------------------
 PANELS = [("a bit or a byte", 1.2, 9000), ("records of 64 B to 1 KB", 20, 9000), ("records of 32 KB", 60, 4000)]
 NOTHING, DOWN, UP = "at most 1 MB", "a hint of 3 to 222 MB", "keys of 4 to 15 MB, kept by the server"
@@ -559,7 +585,7 @@ MARKERS = re.compile(r"<!-- begin: ([a-z0-9-]+) -->\n(.*?)<!-- end: \1 -->", re.
 
 def rendered(results: Results, docs: pathlib.Path) -> dict[pathlib.Path, str]:
     """The pages and the chart as the results make them."""
-    tables = [make(results) for make in (overview_table, megabyte_table, databases_table, peers_table)]
+    tables = [make(results) for make in (overview_table, megabyte_table, databases_table, peers_table, gpu_table)]
     texts = {table.block: table.text() for table in tables}
     page = docs / "BENCHMARKS.md"
     text = MARKERS.sub(lambda found: f"<!-- begin: {found[1]} -->\n{texts[found[1]]}<!-- end: {found[1]} -->",
